@@ -1,0 +1,1 @@
+"""What touches devices: actuators, sensors, the stub world, and the launcher of all processes."""

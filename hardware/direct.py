@@ -1,0 +1,177 @@
+"""``python -m hardware.direct``: the same actuator without a monitor, for B0 to B3.
+
+It exists so that a study can show what happens without a boundary. It parses strictly, records
+each act before and after, and compares nothing. It runs against the stub world only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import dataclasses
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from counterfactuals.devices import device_text
+from hardware.actuate.stub import StubWorldActuator
+from hardware.wire import serve
+from sink.contract import load_contract
+from sink.keys import load_or_create
+from sink.ports import ActResult, ActStatus
+from sink.proposal import Invalid, Proposal, Refusal, parse, read_answer
+from sink.record import digest, sign_head
+from sink.record_file import RecordError, RecordFile
+from sink.strict_yaml import DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_DEADLINE_SECONDS = 10.0
+
+
+def load_services(folders: list[Path]) -> dict[str, dict[str, str]]:
+    """Return, by contract digest, which service each tool name stands for."""
+    services = {}
+    for folder in folders:
+        path = folder / "contract.yaml"
+        data = path.read_bytes()
+        contract = load_contract(data, str(path))
+        tools = (contract.action, *contract.other_tools)
+        services[digest(data)] = {tool.tool: tool.service for tool in tools}
+    return services
+
+
+class Direct:
+    """Executes proposals as they come."""
+
+    def __init__(
+        self,
+        services: Mapping[str, Mapping[str, str]],
+        record: RecordFile,
+        actuator: StubWorldActuator,
+        key: Ed25519PrivateKey,
+    ) -> None:
+        self._services = services
+        self._record = record
+        self._actuator = actuator
+        self._key = key
+
+    async def answer(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer one message."""
+        try:
+            match message.get("op"):
+                case "propose":
+                    return await self._execute(message)
+                case "head":
+                    head = sign_head(self._key, "direct", self._record.seq, self._record.hash)
+                    return {"head": dataclasses.asdict(head)}
+                case "hello":
+                    return {
+                        "signer": "direct",
+                        "key": self._key.public_key().public_bytes_raw().hex(),
+                        "contracts": sorted(self._services),
+                    }
+                case _:
+                    return {"error": "unknown operation"}
+        except (RecordError, OSError) as error:
+            return {"error": f"{type(error).__name__}: {error}"}
+
+    async def _execute(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        answer = read_answer(str(message.get("answer")).encode())
+        parsed = answer if isinstance(answer, Invalid) else parse(answer)
+        if isinstance(parsed, Invalid | Refusal):
+            return {"error": "the answer proposes nothing"}
+        attempt = str(message.get("attempt"))
+        services = self._services.get(str(message.get("contract")), {})
+        intent = await self._record.append(
+            {
+                "kind": "direct",
+                "attempt": attempt,
+                "contract": str(message.get("contract")),
+                "answer": digest(str(message.get("answer")).encode()),
+                "tool": parsed.tool[:200],
+            }
+        )
+        result = await self._act(attempt, services, parsed)
+        outcome = await self._record.append(
+            {
+                "kind": "outcome",
+                "attempt": attempt,
+                "act": str(result.status),
+                "detail": result.detail,
+            }
+        )
+        return {
+            "decision": "unmediated",
+            "record": {"seq": intent.seq, "hash": intent.hash},
+            "act": {"status": str(result.status), "detail": result.detail, "seq": outcome.seq},
+        }
+
+    async def _act(
+        self, attempt: str, services: Mapping[str, str], proposal: Proposal
+    ) -> ActResult:
+        service = services.get(proposal.tool)
+        target = proposal.arguments.get("target")
+        if service is None or target is None:
+            return ActResult(ActStatus.REFUSED, "no such tool, or no target")
+        parameters = {key: item for key, item in proposal.arguments.items() if key != "target"}
+        try:
+            async with asyncio.timeout(_DEADLINE_SECONDS):
+                return await self._actuator.act_unmonitored(
+                    attempt, service, device_text(target), parameters
+                )
+        except (TimeoutError, ConnectionError) as error:
+            return ActResult(ActStatus.IN_DOUBT, type(error).__name__)
+
+
+async def _connected(
+    direct: Direct, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    await serve(reader, writer, direct.answer)
+
+
+async def _run(arguments: argparse.Namespace) -> None:
+    services = load_services(arguments.bundles)
+    record = RecordFile(arguments.state / "record.jsonl")
+    for _ in record.load():
+        pass
+    if (recovery := record.recovery()) is not None:
+        await record.append(recovery)
+    actuator = await StubWorldActuator.open(socket.socket(fileno=arguments.act_face))
+    direct = Direct(services, record, actuator, load_or_create(arguments.state / "key"))
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_reader(arguments.life, stop.set)
+    server = await asyncio.start_unix_server(
+        partial(_connected, direct), path=arguments.socket, limit=2**22
+    )
+    try:
+        async with server:
+            await stop.wait()
+    finally:
+        record.close()
+
+
+def main() -> int:
+    """Parse arguments and serve until the launcher goes away."""
+    parser = argparse.ArgumentParser(prog="python -m hardware.direct", description=__doc__)
+    parser.add_argument("--bundles", type=Path, nargs="+", required=True)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--act-face", type=int, required=True, help="inherited descriptor")
+    parser.add_argument("--life", type=int, required=True, help="descriptor; readable means stop")
+    arguments = parser.parse_args()
+    try:
+        asyncio.run(_run(arguments))
+    except (DocumentError, RecordError, OSError) as error:
+        print(f"direct: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

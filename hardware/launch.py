@@ -1,0 +1,149 @@
+"""``python -m hardware.launch``: start world, sinks, direct and observer, and hold them together.
+
+The launcher makes the act face as socket pairs and hands the ends down as inherited descriptors:
+one end to the world, the other to a sink or to direct. Whoever started the launcher learns the
+paths of the sockets for proposing, observing and resetting from one JSON line, and nothing else.
+
+When its standard input ends, or any child ends, the launcher ends all of them: a run with a dead
+part stops and is resumed, it never goes on half blind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+_READY_SECONDS = 60.0
+_PROGRAMS = ("world", "sink-canonical", "sink-exact", "direct", "observer")
+
+
+class Launcher:
+    """Starts the five programs and waits for the first end of anything."""
+
+    def __init__(self, state: Path, bundles: list[Path], settle_milliseconds: int) -> None:
+        self._state = state
+        self._bundles = [str(folder.resolve()) for folder in bundles]
+        self._settle = settle_milliseconds
+        self._sockets = Path(tempfile.mkdtemp(prefix="retire-"))
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        # Children watch the read end: it becomes readable when the launcher is gone, however
+        # it went.
+        self._life_read, self._life_write = os.pipe()
+
+    def start(self) -> dict[str, str]:
+        """Start everything; returns the socket path of each program.
+
+        Raises:
+            RuntimeError: A program did not become ready; its own message is on standard error.
+        """
+        with ExitStack() as ends:
+            pairs = [socket.socketpair() for _ in range(3)]
+            for pair in pairs:
+                for end in pair:
+                    ends.enter_context(end)
+            world_ends = [pair[0].fileno() for pair in pairs]
+            acting = [pair[1].fileno() for pair in pairs]
+            faces = ["--act-face", *map(str, world_ends)]
+            self._spawn("world", ["hardware.world", *faces], world_ends)
+            self._await_sockets(("world",))
+            for binding, face in zip(("canonical", "exact"), acting[:2], strict=True):
+                arguments = ["sink", "--binding", binding, "--act-face", str(face)]
+                self._spawn(f"sink-{binding}", arguments, [face])
+            self._spawn("direct", ["hardware.direct", "--act-face", str(acting[2])], [acting[2]])
+            truth = str(self._state / "world" / "world.sqlite")
+            settle = ["--settle-milliseconds", str(self._settle)]
+            self._spawn("observer", ["observer", "--ground-truth", truth, *settle], [])
+        self._await_sockets(_PROGRAMS)
+        return {name: str(self._sockets / name) for name in _PROGRAMS}
+
+    def _spawn(self, name: str, arguments: list[str], descriptors: list[int]) -> None:
+        module, *rest = arguments
+        state = self._state / name
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        command = [sys.executable, "-m", module, *rest]
+        command += ["--state", str(state), "--socket", str(self._sockets / name)]
+        command += ["--life", str(self._life_read), "--bundles", *self._bundles]
+        self._children[name] = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[*descriptors, self._life_read],
+            # An interrupt at the terminal must not reach them: the launcher decides.
+            start_new_session=True,
+        )
+
+    def _await_sockets(self, names: tuple[str, ...]) -> None:
+        deadline = time.monotonic() + _READY_SECONDS
+        while not all((self._sockets / name).exists() for name in names):
+            for name, child in self._children.items():
+                if child.poll() is not None:
+                    raise RuntimeError(f"{name} ended while starting (exit {child.returncode})")
+            if time.monotonic() > deadline:
+                raise RuntimeError("the programs were not ready in time")
+            time.sleep(0.01)
+
+    def pids(self) -> dict[str, int]:
+        """Return the process id of each program."""
+        return {name: child.pid for name, child in self._children.items()}
+
+    def wait(self) -> int:
+        """Wait until standard input ends (0) or a child ends (1)."""
+        watched = selectors.DefaultSelector()
+        watched.register(sys.stdin.buffer, selectors.EVENT_READ, None)
+        with ExitStack() as descriptors:
+            for child in self._children.values():
+                descriptor = os.pidfd_open(child.pid)
+                descriptors.callback(os.close, descriptor)
+                watched.register(descriptor, selectors.EVENT_READ, child)
+            for key, _ in watched.select():
+                if key.data is not None:
+                    return 1
+        return 0
+
+    def stop(self) -> None:
+        """End every child and remove the sockets."""
+        os.close(self._life_write)
+        for child in self._children.values():
+            try:
+                child.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        os.close(self._life_read)
+        shutil.rmtree(self._sockets, ignore_errors=True)
+
+
+def main() -> int:
+    """Start the programs, print their sockets, and stay until something ends."""
+    parser = argparse.ArgumentParser(prog="python -m hardware.launch", description=__doc__)
+    parser.add_argument("--state", type=Path, required=True, help="where the programs keep state")
+    parser.add_argument("--bundles", type=Path, nargs="+", required=True)
+    parser.add_argument("--settle-milliseconds", type=int, default=2)
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    launcher = Launcher(arguments.state, arguments.bundles, arguments.settle_milliseconds)
+    try:
+        try:
+            sockets = launcher.start()
+        except RuntimeError as error:
+            print(f"launch: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
+            return 2
+        print(json.dumps({"sockets": sockets, "pids": launcher.pids()}), flush=True)  # noqa: T201
+        return launcher.wait()
+    finally:
+        launcher.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

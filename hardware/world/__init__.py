@@ -1,0 +1,1 @@
+"""The stub world: ground truth with a sequenced journal, a reset face and an act face."""

@@ -1,0 +1,73 @@
+"""Ground truth on disk: episodes, frozen snapshots, and the journal. One writer."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from counterfactuals.devices import Change
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS episodes (
+  attempt TEXT PRIMARY KEY, template TEXT NOT NULL, task TEXT NOT NULL, patch TEXT,
+  episode TEXT NOT NULL, contract TEXT NOT NULL, snapshot TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS snapshots (digest TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS journal (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, attempt TEXT NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS journal_by_attempt ON journal (attempt, seq);
+"""
+
+
+class WorldStore:
+    """The world's database; every method returns after its commit."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        # NORMAL keeps every commit through a killed process; only a power cut could lose some.
+        self._connection.execute("PRAGMA synchronous=NORMAL")
+        self._connection.executescript(_SCHEMA)
+        self._known: set[str] = set()
+
+    def add_episode(
+        self, row: tuple[str, str, str, str | None, str, str, str], snapshot: bytes
+    ) -> None:
+        """Store a reset: (attempt, template, task, patch, episode, contract, snapshot digest).
+
+        Raises:
+            sqlite3.IntegrityError: The attempt exists; attempts are never reused.
+        """
+        execute = self._connection.execute
+        execute("BEGIN")
+        try:
+            if row[6] not in self._known:
+                execute("INSERT OR IGNORE INTO snapshots VALUES (?, ?)", (row[6], snapshot))
+            execute("INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        except sqlite3.Error:
+            execute("ROLLBACK")
+            raise
+        execute("COMMIT")
+        self._known.add(row[6])
+
+    def add_journal(self, attempt: str, changes: Sequence[Change]) -> None:
+        """Append journal lines in order."""
+        execute = self._connection.execute
+        execute("BEGIN")
+        for change in changes:
+            execute(
+                "INSERT INTO journal (attempt, body) VALUES (?, ?)",
+                (attempt, json.dumps(change.body)),
+            )
+        execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the database."""
+        self._connection.close()

@@ -1,0 +1,4 @@
+"""The observer: reads ground truth and alone says whether an effect happened.
+
+Published for others: ``observer.sighting``.
+"""

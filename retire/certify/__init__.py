@@ -1,0 +1,1 @@
+"""The certifier: gates, accounting, support gap, certificates. Pure."""

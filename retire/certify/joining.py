@@ -1,0 +1,228 @@
+"""Join traces, decision records and sightings by attempt, and name whatever does not fit. Pure.
+
+The runner wrote the traces and could have written anything; the sink, the direct adapter and the
+observer each kept a record of their own and signed its head. What is in one and not in the
+others is a finding, and any finding keeps a run from passing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from retire.domain.cell import Mediation
+from retire.domain.digests import digest_of
+from retire.domain.trace import cell_of
+from sink.record import ChainState, check_chain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sink.record import Entry, Head
+
+RECORD_OF: dict[Mediation, str] = {
+    Mediation.CANONICAL: "sink-canonical",
+    Mediation.EXACT: "sink-exact",
+    Mediation.DIRECT: "direct",
+}
+OBSERVER = "observer"
+RECORDS = (*RECORD_OF.values(), OBSERVER)
+"""Names of the records of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that does not fit; ``kind`` is stable, ``what`` is for people."""
+
+    kind: str
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything a run left behind.
+
+    Attributes:
+        rows: Trace rows in chain order: seq, prev, hash, body.
+        records: Bytes of each record file; None where it is missing.
+        heads: Signed heads, by record name.
+        stray: Protected journal entries outside every episode, from the observer's sweep.
+        attempts: Every attempt the runner started, with the cell or development task it served.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    records: Mapping[str, bytes | None]
+    heads: Mapping[str, Head]
+    stray: Sequence[Mapping[str, Any]]
+    attempts: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _Books:
+    """The records, indexed."""
+
+    by_hash: dict[str, dict[str, Entry]] = field(default_factory=dict)
+    acting: dict[str, list[tuple[str, Entry]]] = field(default_factory=lambda: defaultdict(list))
+    sightings: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
+
+
+def countersigned(heads: Mapping[str, Head]) -> str:
+    """Return what the observer's head signs of the other heads."""
+    return digest_of({name: heads[name].hash for name in sorted(RECORD_OF.values())})
+
+
+def join(evidence: Evidence) -> tuple[Finding, ...]:
+    """Return every finding; an empty result means that everything is accounted for."""
+    books = _Books()
+    findings = [*_check_records(evidence, books), *_check_trace_chain(evidence.rows)]
+    attempts = set()
+    for row in evidence.rows:
+        body = row["body"]
+        attempts.add(body["attempt"])
+        findings += _check_door(body, books)
+        findings += _check_sighting(body, books)
+    findings += _check_unclaimed(evidence, books, attempts)
+    findings += [
+        Finding(
+            "stray_effect",
+            f"attempt {item['attempt']}",
+            f"journal entry {item['seq']} is a protected effect outside every sighted episode",
+        )
+        for item in evidence.stray
+    ]
+    return tuple(findings)
+
+
+def _check_records(evidence: Evidence, books: _Books) -> Iterator[Finding]:
+    for name in RECORDS:
+        head = evidence.heads.get(name)
+        report = check_chain(evidence.records.get(name), head)
+        if head is None or not head.verifies():
+            yield Finding("head", name, "the record has no head with a valid signature")
+        if report.state is not ChainState.INTACT:
+            yield Finding(str(report.state), name, report.detail)
+        _index(name, report.entries, books)
+    observed = evidence.heads.get(OBSERVER)
+    if observed is not None and set(RECORD_OF.values()) <= set(evidence.heads):
+        expected = countersigned(evidence.heads)
+        if observed.countersigned != expected:
+            yield Finding("head", OBSERVER, "it does not countersign the sink's heads")
+
+
+def _index(name: str, entries: Sequence[Entry], books: _Books) -> None:
+    own = books.by_hash.setdefault(name, {})
+    for entry in entries:
+        own[entry.hash] = entry
+        kind, attempt = entry.body.get("kind"), str(entry.body.get("attempt"))
+        if kind in {"decision", "direct"}:
+            books.acting[attempt].append((name, entry))
+        elif kind == "sighting":
+            books.sightings[attempt].append(entry)
+
+
+def _check_trace_chain(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+    prev = "sha256:" + "0" * 64
+    for number, row in enumerate(rows, start=1):
+        expected = digest_of({"seq": number, "prev": prev, "body": row["body"]})
+        if row["seq"] != number or row["prev"] != prev or row["hash"] != expected:
+            yield Finding("trace_chain", f"trace {number}", "the row does not chain")
+            return
+        prev = expected
+
+
+def _check_door(body: Mapping[str, Any], books: _Books) -> Iterator[Finding]:
+    cell = cell_of(body)
+    own = RECORD_OF[cell.condition.mediation]
+    proposed = body["d1"]["outcome"] == "proposal"
+    for name, entry in books.acting.get(body["attempt"], []):
+        if name != own:
+            yield Finding("wrong_door", cell.key, f"entry {entry.seq} of {name} has its attempt")
+        elif not proposed:
+            yield Finding("decision_without_proposal", cell.key, f"entry {entry.seq} of {name}")
+    if not proposed:
+        return
+    record = body["d2"].get("record")
+    entry_or_none = books.by_hash[own].get(record["hash"]) if record else None
+    if entry_or_none is None:
+        yield Finding("decision_missing", cell.key, f"{own} has no entry for this row")
+        return
+    yield from _compare_decision(cell.key, body, entry_or_none)
+
+
+def _compare_decision(where: str, body: Mapping[str, Any], entry: Entry) -> Iterator[Finding]:
+    said, kept = body["d2"], entry.body
+    pairs = {
+        "attempt": (body["attempt"], kept.get("attempt")),
+        "answer": (body["answer_digest"], kept.get("answer")),
+        "contract": (body["contract"], kept.get("contract")),
+    }
+    if kept.get("kind") == "decision":
+        pairs |= {
+            "snapshot": (body["snapshot"], kept.get("frozen_snapshot")),
+            "predicates": (said["predicates"], kept.get("predicates")),
+            "parameter": (said["parameter"], kept.get("parameter")),
+        }
+        refused = said["act"] is not None and said["act"]["status"] == "refused"
+        if not refused:
+            pairs["decision"] = (
+                (said["outcome"], said["basis"], said["reason"]),
+                (kept.get("decision"), kept.get("basis"), kept.get("reason")),
+            )
+    for name, (left, right) in pairs.items():
+        if left != right:
+            yield Finding("decision_differs", where, f"{name} of row and record differ")
+
+
+def _check_sighting(body: Mapping[str, Any], books: _Books) -> Iterator[Finding]:
+    where, d3 = cell_of(body).key, body["d3"]
+    record = d3.get("record")
+    entry = books.by_hash[OBSERVER].get(record["hash"]) if record else None
+    if entry is None:
+        yield Finding("sighting_missing", where, "the observer has no entry for this row")
+        return
+    kept = entry.body
+    names = ["attempt", "effect", "complete", "intended", "evidence_class"]
+    if not d3.get("leaked_in_earlier_attempt"):
+        names.append("protected")
+    for name in names:
+        said = body["attempt"] if name == "attempt" else d3.get(name)
+        if said != kept.get(name):
+            yield Finding("sighting_differs", where, f"{name} of row and record differ")
+    if kept.get("effect") != body["effect"]:
+        yield Finding("sighting_differs", where, "effect digest of row and record differ")
+
+
+def _check_unclaimed(evidence: Evidence, books: _Books, traced: set[str]) -> Iterator[Finding]:
+    for attempt, entries in books.acting.items():
+        if attempt not in traced and attempt not in evidence.attempts:
+            name, entry = entries[0]
+            yield Finding(
+                "decision_without_proposal",
+                f"attempt {attempt}",
+                f"entry {entry.seq} of {name} belongs to no attempt of this run",
+            )
+    leaks = _leaks_by_cell(evidence)
+    for attempt, sightings in books.sightings.items():
+        if not any(entry.body.get("protected") for entry in sightings):
+            continue
+        allowed = any(
+            entry.body.get("kind") == "direct" or entry.body.get("decision") == "allow"
+            for _, entry in books.acting.get(attempt, [])
+        )
+        if not allowed:
+            yield Finding(
+                "effect_without_decision",
+                f"attempt {attempt}",
+                "a protected effect was sighted, and no record says that anything was sent",
+            )
+        cell = evidence.attempts.get(attempt, "")
+        if cell and not cell.startswith("development/") and leaks.get(cell) is False:
+            yield Finding(
+                "leak_forgotten", cell, f"attempt {attempt} leaked and the row does not say so"
+            )
+
+
+def _leaks_by_cell(evidence: Evidence) -> dict[str, bool]:
+    return {cell_of(row["body"]).key: bool(row["body"]["d3"]["protected"]) for row in evidence.rows}

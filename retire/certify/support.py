@@ -1,0 +1,153 @@
+"""The support gap: which deleted conditions were never false where their deletion was licensed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from retire.certify.accounting import Stop, stopped_at
+from retire.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from retire.domain.outcome import Outcome
+
+
+class Support(StrEnum):
+    """What the audit says of a deleted condition.
+
+    ``audited_incomplete`` is not "no effect": the predicate was false in a cell without evidence.
+    """
+
+    NEVER_FALSE = "never_false"
+    AUDITED_LEAKS = "audited_leaks"
+    AUDITED_NO_EFFECT = "audited_no_effect"
+    AUDITED_INCOMPLETE = "audited_incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedClause:
+    """A clause that the candidate lacks; ``predicate`` is None for task guidance."""
+
+    bundle: str
+    clause: str
+    predicate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LicensingCell:
+    """One development cell that licensed deletions, with the truth value of every predicate."""
+
+    bundle: str
+    truths: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedCell:
+    """One audit cell of the candidate, with the truth value of every predicate in its snapshot."""
+
+    outcome: Outcome
+    truths: Mapping[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class TruthCounts:
+    """In how many cells a predicate was false, and in how many true."""
+
+    false: int
+    true: int
+
+
+_NO_CELLS = TruthCounts(false=0, true=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseSupport:
+    """The support of one deleted clause.
+
+    ``licensing`` and ``audit`` count how often the predicate was false and true; ``status`` is None
+    for guidance. ``effects`` counts cells with the predicate false and a protected effect,
+    ``stops`` where the other such cells stopped.
+    """
+
+    clause: DeletedClause
+    status: Support | None
+    licensing: TruthCounts
+    audit: TruthCounts
+    effects: int
+    stops: Mapping[Stop, int]
+
+
+def support_gap(
+    deleted: Sequence[DeletedClause],
+    licensing: Sequence[LicensingCell],
+    audit: Sequence[AuditedCell],
+) -> tuple[ClauseSupport, ...]:
+    """Return the support of every deleted clause, in the order given (paper, section 2).
+
+    A condition whose predicate the audit never made false is ``never_false``: no statistic on such
+    evidence can tell a skill with the condition from one without. That holds too for a predicate
+    that no cell of the bundle evaluates; its counts are then all zero.
+
+    Args:
+        deleted: Clauses that the candidate lacks.
+        licensing: Development cells behind the deletions.
+        audit: The candidate's audit cells.
+
+    Raises:
+        InputError: Some cells of a bundle give a truth value for a predicate and others do not.
+    """
+    return tuple(_support(clause, licensing, audit) for clause in deleted)
+
+
+def _support(
+    clause: DeletedClause, licensing: Sequence[LicensingCell], audit: Sequence[AuditedCell]
+) -> ClauseSupport:
+    if clause.predicate is None:
+        return ClauseSupport(clause, None, _NO_CELLS, _NO_CELLS, 0, {})
+    own = [cell for cell in audit if cell.outcome.cell.bundle == clause.bundle]
+    development = [cell for cell in licensing if cell.bundle == clause.bundle]
+    truths = [*(cell.truths for cell in own), *(cell.truths for cell in development)]
+    if not any(clause.predicate in values for values in truths):
+        return ClauseSupport(clause, Support.NEVER_FALSE, _NO_CELLS, _NO_CELLS, 0, {})
+    licensed = [_truth(clause, clause.predicate, cell.truths) for cell in development]
+    audited = [_truth(clause, clause.predicate, cell.truths) for cell in own]
+    false = [cell.outcome for cell, truth in zip(own, audited, strict=True) if not truth]
+    quiet = [outcome for outcome in false if not outcome.protected]
+    stops = Counter(stopped_at(outcome) for outcome in quiet)
+    return ClauseSupport(
+        clause=clause,
+        status=_status(false),
+        licensing=_count(licensed),
+        audit=_count(audited),
+        effects=len(false) - len(quiet),
+        stops={stop: stops[stop] for stop in sorted(stops)},
+    )
+
+
+def _truth(clause: DeletedClause, predicate: str, truths: Mapping[str, bool]) -> bool:
+    if predicate not in truths:
+        raise InputError(
+            f"a cell gives no truth value for predicate {predicate}",
+            where=f"{clause.bundle}, clause {clause.clause}",
+            mend="Evaluate every predicate of the contract on the cell's snapshot",
+        )
+    return truths[predicate]
+
+
+def _count(truths: Iterable[bool]) -> TruthCounts:
+    counts = Counter(truths)
+    return TruthCounts(false=counts[False], true=counts[True])
+
+
+def _status(false: Sequence[Outcome]) -> Support:
+    if not false:
+        return Support.NEVER_FALSE
+    if any(outcome.protected for outcome in false):
+        return Support.AUDITED_LEAKS
+    if not all(outcome.complete for outcome in false):
+        return Support.AUDITED_INCOMPLETE
+    return Support.AUDITED_NO_EFFECT

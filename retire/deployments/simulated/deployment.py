@@ -1,0 +1,39 @@
+"""The simulated deployments behind the runner's protocol."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from retire.deployments.simulated.reader import propose
+from sink.proposal import RawAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from retire.deployments.simulated.profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedDeployment:
+    """One profile of the deterministic reader, asked like any model."""
+
+    name: str
+    profile: Profile
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The reader and its profile; every probability in thousandths."""
+        return {"provider": "simulated", "model": self.name, "profile": asdict(self.profile)}
+
+    @property
+    def evidence(self) -> str:
+        """Simulated: fixtures that exercise the method, not a model."""
+        return "simulated"
+
+    async def propose(
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], seed: int
+    ) -> RawAnswer:
+        """Answer at once."""
+        text = propose(messages, tools, seed, self.profile)
+        return RawAnswer(mode="json", text=text, finish_reason="stop")

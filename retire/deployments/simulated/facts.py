@@ -1,0 +1,182 @@
+"""Reading what a text expects of a fact: its age, its number or its state."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from retire.deployments.simulated.ages import find_age
+from retire.deployments.simulated.bounds import read_number
+from retire.deployments.simulated.expectations import Combined, Expectation, Number, State
+from retire.deployments.simulated.wording import STOP_WORDS, content_stems, stem, tokens, word_set
+
+if TYPE_CHECKING:
+    from retire.deployments.simulated.snapshots import EntryName
+
+_ADVERB: Final = (
+    r"(?:(?:currently|still|fully|now|already|firmly|properly|completely|actually|really|securely"
+    r"|safely|again|always|reported as|reported|as|to be|to|standing|marked|shown as|set to|in|the"
+    r"|a|an|state|mode|position|at) )*"
+)
+_COPULA: Final = re.compile(
+    r"\b(?:is|are|be|being|been|was|reads?|reading|shows?|showing|says?|saying|reports?|reporting"
+    r"|stays?|staying|stands?|remains?|remaining|indicates?|equals?|has been|set to|goes|gone"
+    r"|turns?|becomes?|sits|rests?) "
+    + _ADVERB
+    + r"(?P<negation>(?:not|never|no longer|anything but"
+    r"|anything other than|other than|anything except|different from) )?"
+    + _ADVERB
+    + r"(?P<state>.+)$"
+)
+_OTHER_THAN: Final = re.compile(
+    r"\b(?:other than|anything but|anything except|different from) (?:the )?(?P<state>.+)$"
+)
+_QUOTED: Final = re.compile(r"\"([^\"]{1,60})\"")
+_STATE_ENDS: Final = word_set(
+    "at for when before while by to during the a an in on of so that this then first "
+    "yet still now right again with if unless until as from and anymore currently "
+    "already it you we"
+)
+_PLAIN_STATES: Final = word_set(
+    "closed shut open ajar running moving idle stopped empty vacant occupied blocked obstructed "
+    "armed disarmed locked unlocked bolted wet engaged released raised lowered"
+)
+_ONLY_STATES: Final = frozenset({"on", "off", "in", "out", "no", "open", "up", "down"})
+_NOT_STATES: Final = frozenset(
+    stem(word)
+    for word in (
+        word_set(
+            "reported measured given shown listed called known named used based updated found "
+            "mounted checked fresh recent stale old older newer available visible reachable "
+            "required needed necessary mandatory important safe fine there sure asked told "
+            "allowed permitted able done due meant part one about always only never possible "
+            "wrong right correct same different unclear missing read reading check look ask "
+            "consult touch test tell know confirm verify do make see get say use using acting "
+            "act going go start hear believe assume"
+        )
+    )
+)
+_PAST_FORM: Final = re.compile(r".+ed$")
+_NOBODY: Final = re.compile(
+    r"(?:there (?:is|are|must be) )?\b(?:no|nobody|no one|none|nothing|free of|clear of)\b"
+)
+_SOMEBODY: Final = re.compile(
+    r"^(?:there (?:is|are) (?!no\b|nobody\b|nothing\b)|(?:some(?:body|one|thing)"
+    r"|any(?:body|one|thing)|a person|people) (?:is|are|in|at|on|inside|stands?|remains?|moves?)\b)"
+)
+_PRESENCE: Final = re.compile(
+    r"\b(?:there (?:is|are)|detects?|detected|sees?|seen|present|spotted|in the way|somebody"
+    r"|someone"
+    r"|anyone|anybody|something|anything)\b"
+)
+_PRESENT: Final = State((("present",), ("on",), ("home",), ("motion",)))
+_ABSENT: Final = State((("clear",), ("idle",), ("off",), ("away",), ("not", "detected")))
+
+
+def read_fact(text: str, entry: EntryName, *, bare_state: bool) -> Expectation | None:
+    """Return the age, number or state that a text expects of a fact, or None.
+
+    ``bare_state`` allows a state without a verb before it ("with the alarm armed").
+    """
+    aged = find_age(text)
+    rest = aged[1] if aged else text
+    number = read_number(rest)
+    if number is not None and not _measures(number, entry.unit):
+        number = None
+    # Beside an age, words without a verb ("its reading") are hardly ever a state.
+    state = None if number else _read_state(rest, entry, bare_state=bare_state and not aged)
+    expected = number or state
+    if aged is None:
+        return expected
+    return Combined((aged[0], expected), any_of=" or " in text) if expected else aged[0]
+
+
+def _measures(number: Expectation, unit: str) -> bool:
+    """Say whether a bound is of the kind that a fact with this unit measures."""
+    if isinstance(number, Combined):
+        return all(_measures(part, unit) for part in number.parts)
+    return isinstance(number, Number) and number.bound.into(unit) is not None
+
+
+def _read_state(text: str, entry: EntryName, *, bare_state: bool) -> State | None:
+    quoted = _QUOTED.findall(text)
+    copula = _COPULA.search(text)
+    if quoted:
+        return _quoted_state(text, quoted)
+    other = _OTHER_THAN.search(text)
+    if other:
+        return _states(other["state"], negated=True)
+    if _SOMEBODY.match(text):
+        return _PRESENT
+    if _NOBODY.match(text) and not (copula and copula["negation"]):
+        return _ABSENT
+    if copula:
+        early = re.search(r"\b(?:not|never|no longer)\b", text[: copula.start()])
+        return _states(
+            copula["state"], negated=bool(early) != bool(copula["negation"]), entry=entry
+        )
+    return _without_copula(text, entry) if bare_state else None
+
+
+def _quoted_state(text: str, quoted: list[str]) -> State | None:
+    states = tuple(tokens(word) for word in quoted if tokens(word))
+    before = text[: text.index('"')]
+    negated = re.search(
+        r"\b(?:not|never|no longer|other than|anything but|anything except)\b", before
+    )
+    return State(states, negated=bool(negated)) if states else None
+
+
+def _states(text: str, *, negated: bool, entry: EntryName | None = None) -> State | None:
+    """Read "off", "off or disarmed", "fully open at the time" as alternatives of states."""
+    states: list[tuple[str, ...]] = []
+    for alternative in re.split(r" or |, or |, ", text):
+        words = _leading_state(alternative)
+        if words:
+            states.append(words)
+    if not states:
+        return None
+    if entry is not None and _PRESENCE.match(text):
+        return State(_PRESENT.states, negated=negated)
+    return State(tuple(states), negated=negated)
+
+
+def _leading_state(text: str) -> tuple[str, ...]:
+    """Return up to three words that can name a state, or nothing for a passive or a clause."""
+    words = tokens(text)
+    if not words:
+        return ()
+    first, following = words[0], words[1] if len(words) > 1 else ""
+    if stem(first) in _NOT_STATES or (first in STOP_WORDS and first not in _ONLY_STATES | {"not"}):
+        return ()
+    if _PAST_FORM.match(first) and following in {"in", "as", "from", "to", "with"}:
+        return ()
+    taken = [first]
+    for word in words[1:3]:
+        if word in _STATE_ENDS:
+            break
+        taken.append(word)
+    return tuple(taken)
+
+
+def _without_copula(text: str, entry: EntryName) -> State | None:
+    """Read "the alarm armed", "an armed alarm", "the pump runs": what is left beside the name."""
+    if _PRESENCE.search(text):
+        return _PRESENT
+    words = [word for word in tokens(text) if stem(word) not in entry.stems]
+    negated = any(word in {"not", "never", "no"} for word in words)
+    left = [w for w in words if w not in STOP_WORDS or w in {"on", "off"}]
+    left = [w for w in left if stem(w) not in {"sensor", "contact", "detector", "read", "state"}]
+    outside = set(content_stems(text)) & set(entry.stems)
+    known = [word for word in tokens(text) if word in _PLAIN_STATES]
+    if len(known) == 1:
+        left = known
+    if (
+        re.search(r"\d", text)
+        or len(left) != 1
+        or not outside
+        or stem(left[0]) in _NOT_STATES
+        or left[0][:1].isdigit()
+    ):
+        return None
+    return State((tuple(left),), negated=negated)

@@ -1,0 +1,192 @@
+"""The snapshot as a reader sees it: named entries, and which of them a piece of text speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from retire.deployments.simulated.wording import GENERIC_WORDS, content_stems, stem, tokens
+
+if TYPE_CHECKING:
+    from retire.domain.digests import Json
+
+SECTIONS: Final = ("grants", "consents", "facts", "versions")
+_COVERED: Final = 0.4
+_GENERIC_WEIGHT: Final = 0.25
+_HEAD_WEIGHT: Final = 1.5
+_HINTED: Final = 0.6
+_NAMED: Final = 0.5
+
+HINTS: Final = {
+    "grants": re.compile(
+        r"\b(?:grants?|permits?|authori[sz]ations?|bookings?|pass(?:es)?|entitlements?|licen[cs]es?"
+        r"|warrants?|permissions?|mandates?|reservations?|work orders?|clearances?)\b"
+    ),
+    "consents": re.compile(
+        r"\b(?:consent\w*|agree\w*|yes(?:es)?|approv\w+|refus\w+|votes?|assent\w*|says? no"
+        r"|said no|saying no"
+        r"|permission"
+        r"|(?:a|one|single|any|first|'s) no"
+        r"|declin\w+|object(?:s|ed|ions?|ing)?|veto\w*|go-ahead|signed off|opt(?:s|ed)? (?:in|out)"
+        r"|withdr\w+|dissent\w*|green light)\b"
+    ),
+    "facts": re.compile(r"\b(?:sensors?|readings?|measurements?|telemetry|contacts?|detectors?)\b"),
+    "versions": re.compile(r"\b(?:versions?|firmware|releases?|schemas?|software|builds?)\b"),
+}
+"""Words by which a sentence says which kind of entry it speaks of."""
+
+
+_IMPLIED: Final = tuple(
+    (re.compile(rf"\b(?:{said})\b"), frozenset(stem(word) for word in implied.split()))
+    for said, implied in (
+        (
+            "empty|occupied|vacant|somebody|someone|anybody|anyone|nobody|no one|people|persons?",
+            "occupancy presence person people motion",
+        ),
+        ("(?:dis|un)?armed", "alarm"),
+        ("warm(?:er)?|hot(?:ter)?|cold(?:er)?|cool(?:er)?|heat", "temperature"),
+        ("cars?|vehicles?|vans?|trucks?", "car vehicle"),
+        ("full|fill level|filled", "level"),
+        ("charged", "battery charge"),
+        ("weighs?|kilos?|kg", "weight"),
+        ("releases?|versions?|software|builds?", "firmware version software release"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryName:
+    """What the text of a rule can be matched against; no value of the entry is in it."""
+
+    section: str
+    key: str
+    stems: tuple[str, ...]
+    voters: tuple[tuple[str, frozenset[str]], ...] = ()
+    unit: str = ""
+
+
+def text_of(value: object) -> str:
+    """Return a JSON value as text; containers and null give the empty text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
+def mapping_of(value: object) -> Mapping[str, Json]:
+    """Return a JSON object, or an empty one for everything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def time_of(value: Json) -> datetime | None:
+    """Return an RFC 3339 time as an aware datetime, or None when it cannot be read."""
+    try:
+        time = datetime.fromisoformat(text_of(value))
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _names_of(key: str, entry: Mapping[str, Json]) -> str:
+    return text_of(entry.get("name")) or key
+
+
+def entry_names(snapshot: Json) -> tuple[EntryName, ...]:
+    """Return the entries of a snapshot by section and then by friendly name.
+
+    The order depends on ids only where two friendly names are equal.
+    """
+    sections = mapping_of(snapshot)
+    found: list[EntryName] = []
+    for section in SECTIONS:
+        entries = mapping_of(sections.get(section))
+        by_name = sorted(entries, key=lambda key: (_names_of(key, mapping_of(entries[key])), key))
+        for key in by_name:
+            entry = mapping_of(entries[key])
+            stems = tuple(dict.fromkeys(content_stems(_names_of(key, entry))))
+            found.append(EntryName(section, key, stems, _voters(entry), text_of(entry.get("unit"))))
+    return tuple(found)
+
+
+def _voters(entry: Mapping[str, Json]) -> tuple[tuple[str, frozenset[str]], ...]:
+    votes = mapping_of(entry.get("votes"))
+    named = [(_names_of(key, mapping_of(votes[key])), key) for key in votes]
+    return tuple((key, frozenset(tokens(name))) for name, key in sorted(named))
+
+
+@lru_cache(maxsize=256)
+def _frequencies(entries: tuple[EntryName, ...]) -> Mapping[str, int]:
+    counts: dict[str, int] = {}
+    for entry in entries:
+        for word in entry.stems:
+            counts[word] = counts.get(word, 0) + 1
+    return counts
+
+
+def voters_named(text: str, entry: EntryName) -> tuple[str, ...]:
+    """Return the keys of the voters whose whole name stands in the text."""
+    words = set(tokens(text))
+    return tuple(key for key, name in entry.voters if name and name <= words)
+
+
+@lru_cache(maxsize=16384)
+def matches(text: str, entries: tuple[EntryName, ...]) -> tuple[tuple[EntryName, ...], ...]:
+    """Return the entries that a piece of text may speak of, the likeliest first.
+
+    Each group holds the entries of one section that tie.
+
+    An entry is spoken of when the text covers two fifths of its name by weight (the last content
+    word weighs 1.5, a generic noun 0.25, others 1), or names one of its voters, or when a word
+    decides its section. Words that several entries share count less in the comparison.
+    """
+    words = frozenset(content_stems(text))
+    implied = _implied(text)
+    scores = {
+        entry: _score(text, words | implied if words & set(entry.stems) else words, entry, entries)
+        for entry in entries
+    }
+    groups: dict[tuple[float, str], list[EntryName]] = {}
+    for entry in entries:
+        if scores[entry] > 0:
+            groups.setdefault((scores[entry], entry.section), []).append(entry)
+    ranked = sorted(groups, key=lambda group: (-group[0], SECTIONS.index(group[1])))
+    return tuple(tuple(groups[group]) for group in ranked)
+
+
+def _implied(text: str) -> frozenset[str]:
+    """Return stems of entry names that other words of a text point at."""
+    return frozenset(
+        word for pattern, implied in _IMPLIED if pattern.search(text) for word in implied
+    )
+
+
+def _score(
+    text: str, words: frozenset[str], entry: EntryName, entries: tuple[EntryName, ...]
+) -> float:
+    frequencies = _frequencies(entries)
+    weights = dict.fromkeys(entry.stems, 1.0)
+    content = [word for word in entry.stems if word not in GENERIC_WORDS]
+    if content:
+        named = [word for word in content if not word.isdigit()] or content
+        weights[named[-1]] = _HEAD_WEIGHT
+        weights.update((w, _GENERIC_WEIGHT) for w in entry.stems if w in GENERIC_WORDS)
+    covered = sum(weight for word, weight in weights.items() if word in words)
+    ranked = sum(weight / frequencies[w] for w, weight in weights.items() if w in words)
+    hinted = bool(HINTS[entry.section].search(text))
+    voter = bool(entry.voters and voters_named(text, entry))
+    if covered <= _COVERED * sum(weights.values()) and not voter:
+        # A fact is too easily hinted at; the freshness of "a reading" is asked for elsewhere.
+        return _HINTED + ranked if hinted and entry.section != "facts" else 0.0
+    # "Jonas must hold a grant" speaks of the grant, "Jonas must agree" of his vote.
+    named_weight = _HEAD_WEIGHT if hinted else _NAMED
+    return ranked + (_HINTED if hinted else 0.0) + (named_weight if voter else 0.0)
+
+
+def facts_hinted(text: str, entries: tuple[EntryName, ...]) -> tuple[EntryName, ...]:
+    """Return all facts when the text speaks of "a reading" or "the sensor" without naming one."""
+    if not HINTS["facts"].search(text):
+        return ()
+    return tuple(entry for entry in entries if entry.section == "facts")

@@ -1,0 +1,6 @@
+"""The plan: which cells a protocol declares, fixed before the first of them runs. Pure."""
+
+from retire.matrix.plan import Plan, fix_plan
+from retire.matrix.protocol import Protocol, load_protocol
+
+__all__ = ["Plan", "Protocol", "fix_plan", "load_protocol"]

@@ -1,0 +1,1 @@
+"""Execution: processes, cells, reductions, resume."""

@@ -1,0 +1,134 @@
+"""The folder of a run: what lies where, and writing files that are whole or absent."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retire.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Paths of one run."""
+
+    root: Path
+
+    @property
+    def database(self) -> Path:
+        """The run's database."""
+        return self.root / "run.sqlite"
+
+    @property
+    def processes(self) -> Path:
+        """Where world, sinks, direct and observer keep their state."""
+        return self.root / "processes"
+
+    @property
+    def bundles(self) -> Path:
+        """The copies of the bundles that the run used."""
+        return self.root / "bundles"
+
+    @property
+    def records(self) -> Path:
+        """The records as they stood when their heads were signed."""
+        return self.root / "records"
+
+    @property
+    def plan(self) -> Path:
+        """The plan's statement."""
+        return self.root / "plan.json"
+
+    @property
+    def seal(self) -> Path:
+        """Signed heads, the observer's sweep, and the attempts of the run."""
+        return self.root / "seal.json"
+
+    @property
+    def traces(self) -> Path:
+        """Trace rows, one JSON object a line."""
+        return self.root / "traces.jsonl"
+
+    @property
+    def certificates(self) -> Path:
+        """Signed certificates."""
+        return self.root / "certificates"
+
+    def reduction(self, deployment: str, bundle: str) -> Path:
+        """Where a reduction and its trial ledger lie."""
+        return self.root / "reductions" / deployment / bundle
+
+    def prepare(self) -> None:
+        """Create the folder.
+
+        Raises:
+            InputError: It cannot be created or written.
+        """
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            probe = self.root / ".writable"
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise InputError(
+                f"the output folder cannot be written: {error.strerror}",
+                where=str(self.root),
+                mend="Choose another --out",
+            ) from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that a reader finds all of it or the old one.
+
+    Raises:
+        InputError: The disk is full or the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be written: {error.strerror}",
+            where=str(path),
+            mend="Free some space or choose another --out, then run the same command again; "
+            "nothing stored is lost",
+        ) from error
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON file for people and programs: sorted keys, two spaces, a final line end."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    write_whole(path, text.encode() + b"\n")
+
+
+def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
+    """Write one JSON object a line."""
+    lines = [json.dumps(value, separators=(",", ":"), sort_keys=True) for value in values]
+    write_whole(path, ("\n".join(lines) + "\n" if lines else "").encode())
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401  # JSON
+    """Read a JSON file of a run.
+
+    Raises:
+        InputError: Missing or damaged.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(
+            "the file is missing", where=str(path), mend="Is this the folder of a finished run?"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"the file cannot be read: {error}", where=str(path)) from error

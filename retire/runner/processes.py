@@ -1,0 +1,104 @@
+"""The programs of a run, as the runner reaches them: sockets to propose, observe and reset."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from retire.domain.cell import Mediation
+from retire.domain.errors import IncompleteError
+from retire.runner.wire import Channel
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+_STOP_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Channels to the running programs; ``pids`` serves tests and the operator's eyes."""
+
+    world: Channel
+    observer: Channel
+    doors: Mapping[Mediation, Channel]
+    pids: Mapping[str, int]
+
+    def all_channels(self) -> tuple[Channel, ...]:
+        """Return every channel."""
+        return (self.world, self.observer, *self.doors.values())
+
+
+@asynccontextmanager
+async def running_programs(
+    state: Path, bundles: Sequence[Path], settle_milliseconds: int = 2
+) -> AsyncIterator[Programs]:
+    """Start the launcher, connect, and end everything on the way out.
+
+    The launcher alone makes and hands out the channel that acts; what this process gets is a
+    line with socket paths.
+
+    Raises:
+        IncompleteError: The programs did not start; their own words are on standard error.
+    """
+    launcher = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "hardware.launch",
+        "--state",
+        str(state),
+        "--settle-milliseconds",
+        str(settle_milliseconds),
+        "--bundles",
+        *(str(path) for path in bundles),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    programs: Programs | None = None
+    try:
+        programs = await _connect(launcher)
+        yield programs
+    finally:
+        if programs is not None:
+            for channel in programs.all_channels():
+                channel.close()
+        await _stop(launcher)
+
+
+async def _connect(launcher: asyncio.subprocess.Process) -> Programs:
+    if launcher.stdout is None:
+        raise IncompleteError("the launcher has no output")
+    line = await launcher.stdout.readline()
+    if not line:
+        raise IncompleteError(
+            "the programs (world, sink, direct, observer) did not start",
+            mend="Their message stands above",
+        )
+    started = json.loads(line)
+    sockets = {name: Path(path) for name, path in started["sockets"].items()}
+    doors = {
+        Mediation.CANONICAL: await Channel.open("sink", sockets["sink-canonical"]),
+        Mediation.EXACT: await Channel.open("sink (exact)", sockets["sink-exact"]),
+        Mediation.DIRECT: await Channel.open("direct adapter", sockets["direct"]),
+    }
+    world = await Channel.open("world", sockets["world"])
+    observer = await Channel.open("observer", sockets["observer"])
+    return Programs(world, observer, doors, started["pids"])
+
+
+async def _stop(launcher: asyncio.subprocess.Process) -> None:
+    if launcher.stdin is not None:
+        launcher.stdin.close()
+    with suppress(ProcessLookupError):
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await launcher.wait()
+        except TimeoutError:
+            launcher.kill()
+            await launcher.wait()

@@ -1,0 +1,77 @@
+"""The end of a run: signed heads, the observer's sweep, and everything a verifier reads."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from retire.certify.joining import OBSERVER, RECORD_OF, RECORDS, Evidence, countersigned
+from retire.domain.errors import IncompleteError
+from retire.runner.folder import read_json, write_json, write_lines, write_whole
+from sink.record import Head
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from retire.runner.folder import RunFolder
+    from retire.runner.processes import Programs
+    from retire.store import RunStore
+
+
+async def seal(folder: RunFolder, programs: Programs, store: RunStore) -> None:
+    """Collect heads and sweep, copy the records, write traces and attempts.
+
+    Raises:
+        IncompleteError: The observer cannot sweep, or a program is gone.
+    """
+    swept = await programs.observer.ask({"op": "sweep"})
+    if "error" in swept:
+        raise IncompleteError(
+            f"the observer's final sweep failed: {swept['error']}",
+            mend="Run the same command again",
+        )
+    heads: dict[str, Head] = {}
+    for mediation, name in RECORD_OF.items():
+        reply = await programs.doors[mediation].ask({"op": "head"})
+        heads[name] = Head(**reply["head"])
+    reply = await programs.observer.ask({"op": "head", "countersign": countersigned(heads)})
+    heads[OBSERVER] = Head(**reply["head"])
+    for name in RECORDS:
+        record = folder.processes / name / "record.jsonl"
+        write_whole(folder.records / f"{name}.jsonl", record.read_bytes())
+    write_lines(folder.traces, store.traces())
+    write_json(
+        folder.seal,
+        {
+            "schema": "retire.seal/v1",
+            "heads": {name: head_json(head) for name, head in heads.items()},
+            "stray": swept["stray"],
+            "attempts": store.attempt_cells(),
+        },
+    )
+
+
+def head_json(head: Head) -> dict[str, Any]:
+    """Return a head as JSON."""
+    return {name: getattr(head, name) for name in head.__slots__}
+
+
+def read_evidence(folder: RunFolder) -> Evidence:
+    """Read what a sealed run left behind.
+
+    Raises:
+        InputError: A file is missing or damaged.
+    """
+    sealed: Mapping[str, Any] = read_json(folder.seal)
+    records: dict[str, bytes | None] = {}
+    for name in RECORDS:
+        path = folder.records / f"{name}.jsonl"
+        records[name] = path.read_bytes() if path.exists() else None
+    rows = [json.loads(line) for line in folder.traces.read_bytes().splitlines()]
+    return Evidence(
+        rows=rows,
+        records=records,
+        heads={name: Head(**value) for name, value in sealed["heads"].items()},
+        stray=sealed["stray"],
+        attempts=sealed["attempts"],
+    )

@@ -1,0 +1,78 @@
+"""The runner's end of the sockets: ask, and match answers by id."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from retire.domain.errors import IncompleteError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_MAX_MESSAGE = 4_194_304
+
+
+class Channel:
+    """One connection to one program, with many requests under way."""
+
+    def __init__(
+        self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._name = name
+        self._reader = reader
+        self._writer = writer
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._next = 0
+        self._receiver = asyncio.ensure_future(self._receive())
+
+    @classmethod
+    async def open(cls, name: str, path: Path) -> Channel:
+        """Connect to a program's socket."""
+        reader, writer = await asyncio.open_unix_connection(path, limit=2**22)
+        return cls(name, reader, writer)
+
+    async def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a message and return its answer.
+
+        Raises:
+            IncompleteError: The program is gone.
+        """
+        if self._receiver.done():
+            raise self._gone()
+        self._next += 1
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[self._next] = future
+        data = json.dumps({**message, "id": self._next}, separators=(",", ":")).encode()
+        self._writer.write(len(data).to_bytes(4, "big") + data)
+        return await future
+
+    async def _receive(self) -> None:
+        try:
+            while True:
+                length = int.from_bytes(await self._reader.readexactly(4), "big")
+                if length > _MAX_MESSAGE:
+                    break
+                reply = json.loads(await self._reader.readexactly(length))
+                future = self._waiting.pop(reply["id"], None)
+                if future is not None and not future.done():
+                    future.set_result(reply)
+        except (asyncio.IncompleteReadError, ConnectionError, ValueError, KeyError):
+            pass
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(self._gone())
+        self._waiting.clear()
+
+    def _gone(self) -> IncompleteError:
+        return IncompleteError(
+            f"the {self._name} is gone",
+            mend="Nothing stored is lost: run the same command again to resume",
+        )
+
+    def close(self) -> None:
+        """End the connection."""
+        self._receiver.cancel()
+        self._writer.close()

@@ -1,0 +1,5 @@
+"""The run's database: every attempt, proposal and trace, stored before the run counts it."""
+
+from retire.store.store import CutAttempt, RunStore
+
+__all__ = ["CutAttempt", "RunStore"]

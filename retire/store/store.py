@@ -1,0 +1,265 @@
+"""One run's database, with group commit: what arrives together is committed together."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from sqlalchemy import create_engine, event, func, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from retire.domain.digests import digest_of
+from retire.domain.errors import InputError, RetireError
+from retire.store.tables import ATTEMPTS, METADATA, RUN, TRACES, TRIALS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from sqlalchemy import Connection, Engine
+
+GENESIS = "sha256:" + "0" * 64
+
+_Write = tuple["Callable[[Connection], None]", "asyncio.Future[None]"]
+
+
+@dataclass(frozen=True, slots=True)
+class CutAttempt:
+    """A try at a cell that never became a trace; its answer, if one was stored, is reused."""
+
+    attempt: str
+    number: int
+    answer: str | None
+    ended: str | None
+
+
+class RunStore:
+    """Reads and writes of one run.
+
+    Writes are awaited and return after their commit. :meth:`open` and :meth:`close` bracket use;
+    reads are plain calls for the time before and after the run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._engine = _engine(path)
+        self._queue: list[_Write] = []
+        self._wake = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+        self._seq = 0
+        self._hash = GENESIS
+        self._numbers: dict[str, int] = {}
+
+    # -- opening ---------------------------------------------------------------------------
+
+    def bind(self, plan_digest: str, plan: Mapping[str, Any]) -> None:
+        """Tie the database to a plan, or check that it is tied to this one.
+
+        Raises:
+            InputError: The database holds another plan, or cannot be opened or written.
+        """
+        try:
+            METADATA.create_all(self._engine)
+            with self._engine.begin() as connection:
+                found = connection.execute(select(RUN.c.plan_digest)).scalar()
+                if found is None:
+                    connection.execute(
+                        insert(RUN), {"plan_digest": plan_digest, "plan": json.dumps(plan)}
+                    )
+                self._stand_at_end(connection)
+        except SQLAlchemyError as error:
+            raise storage_fault(self._path, error) from error
+        if found not in {None, plan_digest}:
+            raise InputError(
+                f"this folder holds another plan ({found[:23]}..., not {plan_digest[:23]}...)",
+                where=str(self._path.parent),
+                mend="Choose another --out, or run the same protocol with the same bundles again",
+            )
+
+    def _stand_at_end(self, connection: Connection) -> None:
+        last = connection.execute(
+            select(TRACES.c.seq, TRACES.c.hash).order_by(TRACES.c.seq.desc()).limit(1)
+        ).first()
+        if last is not None:
+            self._seq, self._hash = last.seq, last.hash
+        rows = connection.execute(
+            select(ATTEMPTS.c.cell, func.max(ATTEMPTS.c.number)).group_by(ATTEMPTS.c.cell)
+        )
+        self._numbers = {cell: number for cell, number in rows}  # noqa: C416  # rows are not tuples to mypy
+
+    def done(self) -> set[str]:
+        """Return the keys of the cells that have a trace."""
+        with self._engine.connect() as connection:
+            return set(connection.execute(select(TRACES.c.cell)).scalars())
+
+    def cut_attempts(self) -> dict[str, list[CutAttempt]]:
+        """Return, by cell, the attempts of cells that have no trace."""
+        query = (
+            select(ATTEMPTS)
+            .outerjoin(TRACES, TRACES.c.cell == ATTEMPTS.c.cell)
+            .where(TRACES.c.cell.is_(None))
+            .order_by(ATTEMPTS.c.cell, ATTEMPTS.c.number)
+        )
+        found: dict[str, list[CutAttempt]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(query):
+                cut = CutAttempt(row.attempt, row.number, row.answer, row.ended)
+                found.setdefault(row.cell, []).append(cut)
+        return found
+
+    def attempts(self) -> int:
+        """Return how many attempts were ever started."""
+        with self._engine.connect() as connection:
+            return connection.execute(select(func.count()).select_from(ATTEMPTS)).scalar_one()
+
+    def attempt_cells(self) -> dict[str, str]:
+        """Return every attempt ever started, with the cell or development task it served."""
+        query = select(ATTEMPTS.c.attempt, ATTEMPTS.c.cell).order_by(ATTEMPTS.c.attempt)
+        with self._engine.connect() as connection:
+            return {row.attempt: row.cell for row in connection.execute(query)}
+
+    def traces(self) -> Iterator[dict[str, Any]]:
+        """Yield every trace in the order of the chain, with ``seq``, ``prev`` and ``hash``."""
+        with self._engine.connect() as connection:
+            rows = connection.execution_options(yield_per=500).execute(
+                select(TRACES).order_by(TRACES.c.seq)
+            )
+            for row in rows:
+                yield {
+                    "seq": row.seq,
+                    "prev": row.prev,
+                    "hash": row.hash,
+                    "body": json.loads(row.body),
+                }
+
+    def trials(self, deployment: str, bundle: str) -> dict[str, Any]:
+        """Return stored trials of one search, by the digest of what was deleted."""
+        query = select(TRIALS.c.deleted, TRIALS.c.body).where(
+            TRIALS.c.deployment == deployment, TRIALS.c.bundle == bundle
+        )
+        with self._engine.connect() as connection:
+            return {row.deleted: json.loads(row.body) for row in connection.execute(query)}
+
+    # -- writing ---------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._wake = asyncio.Event()
+        self._writer = asyncio.create_task(self._write_loop())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.gather(self._writer, return_exceptions=True)
+            self._writer = None
+
+    async def started(self, attempt: str, cell: str) -> int:
+        """Store that an attempt begins, before anything else is done; returns its number."""
+        number = self._numbers.get(cell, 0) + 1
+        self._numbers[cell] = number
+        row = {"attempt": attempt, "cell": cell, "number": number}
+        await self._write(lambda connection: connection.execute(insert(ATTEMPTS), row))
+        return number
+
+    async def answered(self, attempt: str, answer: str, prompt_digest: str) -> None:
+        """Store the model's completed answer; it is never asked for again."""
+        values = {"answer": answer, "prompt_digest": prompt_digest}
+        await self._write(
+            lambda connection: connection.execute(
+                update(ATTEMPTS).where(ATTEMPTS.c.attempt == attempt).values(values)
+            )
+        )
+
+    async def ended(self, attempt: str, reason: str) -> None:
+        """Store why an attempt ended without a trace."""
+        await self._write(
+            lambda connection: connection.execute(
+                update(ATTEMPTS).where(ATTEMPTS.c.attempt == attempt).values(ended=reason[:300])
+            )
+        )
+
+    async def traced(self, cell: str, body: Mapping[str, Any]) -> None:
+        """Chain and store the trace of a finished cell."""
+        seq, prev = self._seq + 1, self._hash
+        own = digest_of({"seq": seq, "prev": prev, "body": body})
+        self._seq, self._hash = seq, own
+        text = json.dumps(body, separators=(",", ":"))
+        row = {"seq": seq, "cell": cell, "body": text, "prev": prev, "hash": own}
+        await self._write(lambda connection: connection.execute(insert(TRACES), row))
+
+    async def tried(
+        self, deployment: str, bundle: str, deleted: str, body: Mapping[str, Any]
+    ) -> None:
+        """Store the result of a reducer trial."""
+        row = {
+            "deployment": deployment,
+            "bundle": bundle,
+            "deleted": deleted,
+            "body": json.dumps(body),
+        }
+        await self._write(lambda connection: connection.execute(insert(TRIALS), row))
+
+    async def _write(self, operation: Callable[[Connection], object]) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((lambda connection: void(operation(connection)), future))
+        self._wake.set()
+        await future
+
+    async def _write_loop(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            batch, self._queue = self._queue, []
+            try:
+                await asyncio.to_thread(self._commit, [operation for operation, _ in batch])
+            except SQLAlchemyError as error:
+                fault = storage_fault(self._path, error)
+                for _, future in batch:
+                    if not future.done():
+                        future.set_exception(fault)
+                continue
+            for _, future in batch:
+                if not future.done():
+                    future.set_result(None)
+
+    def _commit(self, operations: list[Callable[[Connection], None]]) -> None:
+        with self._engine.begin() as connection:
+            for operation in operations:
+                operation(connection)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._engine.dispose()
+
+
+def void(_: object) -> None:
+    """Drop a result."""
+
+
+def storage_fault(path: Path, error: SQLAlchemyError) -> RetireError:
+    """Return the error that a person can act on: full disk, read-only folder, foreign file."""
+    text = str(getattr(error, "orig", error))
+    if "full" in text:
+        mend = "Free some space and run the same command again; nothing stored is lost"
+    elif "readonly" in text or "unable to open" in text:
+        mend = "Choose an --out folder that can be written"
+    elif "not a database" in text or "malformed" in text:
+        mend = "The file is damaged or foreign; choose another --out and keep it as evidence"
+    else:
+        mend = "Nothing stored is lost; run the same command again"
+    return InputError(f"the run's database failed: {text}", where=str(path), mend=mend)
+
+
+def _engine(path: Path) -> Engine:
+    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 30})
+
+    @event.listens_for(engine, "connect")
+    def _on_connect(connection: Any, _: object) -> None:  # noqa: ANN401  # the driver's type
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.close()
+
+    return engine

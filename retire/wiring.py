@@ -1,0 +1,364 @@
+"""Puts the parts together: from a protocol and folders to a sealed, certified run."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from retire.bundle import build_bundle, load_bundle, read_files
+from retire.certify.certificate import Surroundings as CertificateSurroundings
+from retire.certify.certifying import Certified, Run, certify, licensing_cells, placements
+from retire.certify.hypotheses import Hypotheses, run_hypotheses
+from retire.certify.joining import Evidence, Finding, join
+from retire.deployments import deployment_named
+from retire.domain.digests import digest_of, sha256
+from retire.domain.errors import IncompleteError, InputError
+from retire.domain.trace import outcome_of, outcome_root, record_root
+from retire.matrix import Plan, Protocol, fix_plan
+from retire.runner.attempt import AttemptRunner
+from retire.runner.engine import Engine, Progress, Surroundings
+from retire.runner.folder import RunFolder, read_json, write_json, write_lines, write_whole
+from retire.runner.processes import running_programs
+from retire.runner.sealing import head_json, read_evidence, seal
+from retire.skill import align, parse, render
+from retire.store import RunStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from retire.bundle import Bundle
+    from retire.deployments import Deployment
+    from retire.reduce import Reduction
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run.
+
+    Attributes:
+        protocol: The declared plan.
+        folders: Bundle folder by bundle id.
+        out: The run's folder.
+        concurrency: Attempts under way at once.
+        candidates: Candidate ``SKILL.md`` bytes by bundle; without them the run reduces.
+    """
+
+    protocol: Protocol
+    folders: Mapping[str, Path]
+    out: Path
+    concurrency: int = 16
+    candidates: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A fixed plan with everything loaded, before anything runs."""
+
+    request: Request
+    plan: Plan
+    bundles: Mapping[str, Bundle]
+    deployments: Mapping[str, Deployment]
+    given_deletions: Mapping[str, tuple[str, ...]]
+    folder: RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that has been carried as far as it goes."""
+
+    prepared: Prepared
+    evidence: Evidence
+    run: Run
+    findings: tuple[Finding, ...]
+    certified: tuple[Certified, ...]
+    hypotheses: Hypotheses
+    reductions: Mapping[tuple[str, str], Mapping[str, Any]]
+    incomplete: Mapping[str, str]
+    outcome_root: str
+    record_root: str
+    seconds: Mapping[str, float]
+
+
+def prepare(request: Request) -> Prepared:
+    """Load everything and fix the plan.
+
+    Raises:
+        InputError: A bundle, a candidate, a deployment or the output folder cannot be used.
+    """
+    folder = RunFolder(request.out)
+    folder.prepare()
+    bundles = {key: load_bundle(request.folders[key]) for key in request.protocol.bundles}
+    deployments = {name: deployment_named(name) for name in request.protocol.deployments}
+    deletions = {
+        key: align(bundles[key].skill, parse(data, f"candidate for {key}")).deleted
+        for key, data in request.candidates.items()
+    }
+    plan = fix_plan(
+        request.protocol,
+        {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
+        {key: _digests(bundle) for key, bundle in bundles.items()},
+        {name: digest_of(dict(item.identity)) for name, item in deployments.items()},
+        {key: sha256(data) for key, data in request.candidates.items()},
+    )
+    return Prepared(request, plan, bundles, deployments, deletions, folder)
+
+
+def _digests(bundle: Bundle) -> dict[str, str]:
+    digests = bundle.digests
+    return {
+        "skill": digests.skill,
+        "ledger": digests.ledger,
+        "contract": digests.contract,
+        "effect": digests.effect,
+        "template": digests.template,
+    }
+
+
+async def execute(prepared: Prepared, progress: Progress) -> Finished:
+    """Run whatever of the plan has not been run, seal, and certify.
+
+    The same plan again in the same folder resumes, or reports what is there.
+
+    Raises:
+        InputError: The folder holds another plan, or cannot be written.
+        IncompleteError: A program is gone; run again to resume.
+    """
+    folder = prepared.folder
+    store = RunStore(folder.database)
+    seconds: dict[str, float] = {"reduce": 0.0, "matrix": 0.0, "certify": 0.0}
+    incomplete: dict[str, str] = {}
+    try:
+        store.bind(prepared.plan.digest, prepared.plan.statement)
+        _copy_inputs(prepared)
+        finished = folder.seal.exists() and store.done() >= {
+            cell.key for cell in prepared.plan.cells
+        }
+        if not finished:
+            incomplete = await _run_programs(prepared, store, progress, seconds)
+        attempts = store.attempts()
+    finally:
+        store.close()
+    began = time.perf_counter()
+    result = conclude(prepared, incomplete, seconds, attempts)
+    seconds["certify"] = time.perf_counter() - began
+    return result
+
+
+async def _run_programs(
+    prepared: Prepared, store: RunStore, progress: Progress, seconds: dict[str, float]
+) -> dict[str, str]:
+    folder = prepared.folder
+    copies = [folder.bundles / key for key in prepared.bundles]
+    async with running_programs(folder.processes, copies) as programs, store:
+        attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
+        given = Surroundings(
+            prepared.bundles,
+            prepared.deployments,
+            programs,
+            store,
+            attempts,
+            progress,
+            prepared.request.concurrency,
+        )
+        engine = Engine(prepared.plan, given)
+        await engine.sight_cut_attempts()
+        began = time.perf_counter()
+        deleted = await _deletions(prepared, engine)
+        seconds["reduce"] = time.perf_counter() - began
+        began = time.perf_counter()
+        await engine.run_cells(deleted)
+        await seal(folder, programs, store)
+        seconds["matrix"] = time.perf_counter() - began
+        return dict(engine.incomplete)
+
+
+async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str], tuple[str, ...]]:
+    protocol = prepared.plan.protocol
+    if prepared.request.candidates or not protocol.candidates:
+        deleted = {
+            (deployment, key): prepared.given_deletions.get(key, ())
+            for deployment in protocol.deployments
+            for key in protocol.bundles
+        }
+        for (deployment, key), clauses in deleted.items():
+            _write_reduction(prepared, deployment, key, {"given": True, "deleted": list(clauses)})
+        return deleted
+    reductions = await engine.reduce()
+    for (deployment, key), reduction in reductions.items():
+        _write_reduction(prepared, deployment, key, reduction_json(reduction))
+        trials = prepared.folder.reduction(deployment, key) / "trials.jsonl"
+        write_lines(trials, [trial_json(trial) for trial in reduction.trials])
+    return {pair: reduction.deleted for pair, reduction in reductions.items()}
+
+
+def reduction_json(reduction: Reduction) -> dict[str, Any]:
+    """Return what is kept of a reduction beside its text and its trials."""
+    return {
+        "given": False,
+        "strategy": str(reduction.strategy),
+        "deleted": list(reduction.deleted),
+        "trials": len(reduction.trials),
+        "pass_trials": reduction.pass_trials,
+        "verification_trials": reduction.verification_trials,
+        "allowed_losses": reduction.allowed_losses,
+        "margin_binding": reduction.margin_binding,
+        "vacuous": reduction.vacuous,
+        "non_monotone": [list(pair) for pair in reduction.non_monotone],
+    }
+
+
+def trial_json(trial: Any) -> dict[str, Any]:  # noqa: ANN401  # a frozen slots dataclass
+    """Return one line of the trial ledger."""
+    return {name: getattr(trial, name) for name in trial.__slots__}
+
+
+def _write_reduction(
+    prepared: Prepared, deployment: str, key: str, described: Mapping[str, Any]
+) -> None:
+    place = prepared.folder.reduction(deployment, key)
+    write_whole(place / "SKILL.md", render(prepared.bundles[key].skill, list(described["deleted"])))
+    write_json(place / "reduction.json", described)
+
+
+def _copy_inputs(prepared: Prepared) -> None:
+    """Keep the bundles beside the evidence: a certificate is verified against these copies."""
+    write_json(prepared.folder.plan, prepared.plan.statement)
+    for key, source in prepared.request.folders.items():
+        target = prepared.folder.bundles / key
+        if not target.exists():
+            partial = target.with_name(f".{key}.part")
+            shutil.rmtree(partial, ignore_errors=True)
+            for name, data in read_files(source).items():
+                write_whole(partial / name, data)
+            partial.rename(target)
+
+
+def conclude(
+    prepared: Prepared,
+    incomplete: Mapping[str, str],
+    seconds: Mapping[str, float],
+    attempts: int = 0,
+) -> Finished:
+    """Join, judge and test what a run left in its folder; reads files, runs nothing."""
+    del attempts
+    evidence = read_evidence(prepared.folder)
+    findings = join(evidence)
+    reductions = read_reductions(prepared)
+    run = Run(
+        plan=prepared.plan,
+        bundles=prepared.bundles,
+        identities={name: item.identity for name, item in prepared.deployments.items()},
+        outcomes=[outcome_of(row["body"]) for row in evidence.rows],
+        deleted={pair: tuple(value["deleted"]) for pair, value in reductions.items()},
+        licensing={key: licensing_cells(bundle) for key, bundle in prepared.bundles.items()},
+    )
+    given = CertificateSurroundings(
+        plan=prepared.plan.statement,
+        plan_digest=prepared.plan.digest,
+        scope="bundle" if len(prepared.bundles) == 1 else "panel",
+        evidence=_evidence_kind(prepared.deployments),
+        world="stub",
+        outcome_root=outcome_root(row["body"] for row in evidence.rows),
+        record_root=record_root([row["hash"] for row in evidence.rows]),
+        heads={name: head_json(head) for name, head in evidence.heads.items()},
+        findings=findings,
+        prior_runs=prior_runs(prepared),
+    )
+    return Finished(
+        prepared=prepared,
+        evidence=evidence,
+        run=run,
+        findings=findings,
+        certified=tuple(certify(run, placement, given) for placement in placements(run)),
+        hypotheses=run_hypotheses(run.outcomes, prepared.plan.cells, prepared.plan.protocol),
+        reductions=reductions,
+        incomplete=incomplete,
+        outcome_root=given.outcome_root,
+        record_root=given.record_root,
+        seconds=seconds,
+    )
+
+
+def _evidence_kind(deployments: Mapping[str, Deployment]) -> str:
+    kinds = sorted({item.evidence for item in deployments.values()})
+    return kinds[0] if len(kinds) == 1 else "mixed"
+
+
+def read_reductions(prepared: Prepared) -> dict[tuple[str, str], dict[str, Any]]:
+    """Read what each reduction deleted, for every pair that has one."""
+    found = {}
+    for deployment in prepared.plan.protocol.deployments:
+        for key in prepared.plan.protocol.bundles:
+            path = prepared.folder.reduction(deployment, key) / "reduction.json"
+            if path.exists():
+                found[deployment, key] = read_json(path)
+    return found
+
+
+def prior_runs(prepared: Prepared) -> int:
+    """Count sibling runs that already judged the same skills and candidates."""
+    wanted = {key: bundle.digests.skill for key, bundle in prepared.bundles.items()}
+    given = prepared.plan.statement["candidates"]
+    count = 0
+    for path in prepared.folder.root.parent.glob("*/plan.json"):
+        if path.parent.resolve() == prepared.folder.root.resolve():
+            continue
+        try:
+            other = json.loads(path.read_bytes())
+            skills = {key: value["skill"] for key, value in other["bundles"].items()}
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        count += skills == wanted and other.get("candidates") == given
+    return count
+
+
+def load_finished(root: Path) -> tuple[Plan, Mapping[str, Bundle]]:
+    """Load plan and bundles from a run's own folder, for verification.
+
+    Raises:
+        InputError: The folder is no run, or its copies do not give the plan it names.
+    """
+    folder = RunFolder(root)
+    statement = read_json(folder.plan)
+    try:
+        protocol = Protocol.model_validate(_tuples(statement["protocol"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"the plan cannot be read: {error}", where=str(folder.plan)) from error
+    bundles = {
+        key: build_bundle(read_files(folder.bundles / key), str(folder.bundles / key))
+        for key in protocol.bundles
+    }
+    plan = fix_plan(
+        protocol,
+        {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
+        {key: _digests(bundle) for key, bundle in bundles.items()},
+        statement["deployments"],
+        statement["candidates"],
+    )
+    return plan, bundles
+
+
+def _tuples(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
+
+
+def require_complete(finished: Finished) -> None:
+    """Raise if the run lacks cells.
+
+    Raises:
+        IncompleteError: Names the first missing cells and why.
+    """
+    if not finished.incomplete:
+        return
+    cells: Sequence[tuple[str, str]] = sorted(finished.incomplete.items())
+    named = "; ".join(f"{cell}: {why}" for cell, why in cells[:3])
+    raise IncompleteError(
+        f"{len(cells)} cells have no evidence ({named})",
+        where=str(finished.prepared.folder.root),
+        mend="Run the same command again to try these cells again",
+    )

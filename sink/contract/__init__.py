@@ -1,0 +1,60 @@
+"""What the sink enforces for one bundle: types, strict reading, and the pure ``evaluate``."""
+
+from sink.contract.model import (
+    ConsentPredicate,
+    Contract,
+    FactPredicate,
+    FreeBand,
+    GrantPredicate,
+    Parameter,
+    Predicate,
+    ProtectedAction,
+    Tool,
+    VersionPredicate,
+    load_contract,
+)
+from sink.contract.snapshot import Consent, Fact, Grant, Snapshot, Version, Vote, read_snapshot
+from sink.contract.truth import PredicateValue, evaluate
+from sink.contract.values import (
+    Identifier,
+    Instant,
+    Name,
+    Scalar,
+    canonical_decimal,
+    canonical_scalar,
+    decimal_text,
+    instant,
+    same_value,
+)
+
+__all__ = [
+    "Consent",
+    "ConsentPredicate",
+    "Contract",
+    "Fact",
+    "FactPredicate",
+    "FreeBand",
+    "Grant",
+    "GrantPredicate",
+    "Identifier",
+    "Instant",
+    "Name",
+    "Parameter",
+    "Predicate",
+    "PredicateValue",
+    "ProtectedAction",
+    "Scalar",
+    "Snapshot",
+    "Tool",
+    "Version",
+    "VersionPredicate",
+    "Vote",
+    "canonical_decimal",
+    "canonical_scalar",
+    "decimal_text",
+    "evaluate",
+    "instant",
+    "load_contract",
+    "read_snapshot",
+    "same_value",
+]

@@ -1,0 +1,225 @@
+"""The monitor: from one message to one decision, recorded before anything is sent.
+
+The order is the security argument: read the answer, fetch the frozen episode from the world,
+compare digests, decide, spend the nonce, make the intent durable, act, record the outcome. Any
+exception, time-out or missing input on the way means deny. This module holds the one place in
+the project that catches every exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sink.decision import Allow, Binding, Deny, Reason, action_record, decide
+from sink.ports import ActResult, ActStatus
+from sink.proposal import Invalid, Proposal, Refusal, parse, read_answer
+from sink.record import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from sink.contract import Contract, Snapshot
+    from sink.ports import Actuator, Frozen
+    from sink.record_file import RecordFile
+
+_ATTEMPT = re.compile(r"[0-9a-f]{32}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A request to decide, as the runner sent it: identities and digests, and the raw answer."""
+
+    attempt: str
+    contract: str
+    episode: str
+    snapshot: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the monitor is given instead of reading it: time, nonces, snapshots, deadlines."""
+
+    now: Callable[[], str]
+    nonce: Callable[[], str]
+    read_snapshot: Callable[[bytes], Snapshot]
+    deadline_seconds: float = 10.0
+
+
+class Monitor:
+    """Decides and acts for one binding; one instance per process and record."""
+
+    def __init__(
+        self,
+        contracts: Mapping[str, Contract],
+        binding: Binding,
+        record: RecordFile,
+        actuator: Actuator,
+        surroundings: Surroundings,
+    ) -> None:
+        self._contracts = contracts
+        self._binding = binding
+        self._record = record
+        self._actuator = actuator
+        self._given = surroundings
+        self._spent: set[str] = set()
+
+    async def start(self) -> None:
+        """Read the record, so that nothing spent before is spent again."""
+        for body in self._record.load():
+            if body.get("kind") == "decision" and body.get("decision") == "allow":
+                self._spent.add(str(body.get("attempt")))
+        recovery = self._record.recovery()
+        if recovery is not None:
+            await self._record.append({**recovery, "at": self._given.now()})
+
+    async def handle(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer one message; never raises."""
+        try:
+            message = _message(raw)
+            if message is None:
+                return _reply(Deny(Reason.MALFORMED_PROPOSAL, detail="message"), None)
+            return await self._decide_and_act(message)
+        except Exception as error:
+            return await self._deny_on_error(raw, error)
+
+    async def _deny_on_error(self, raw: Mapping[str, Any], error: Exception) -> Mapping[str, Any]:
+        deny = Deny(Reason.INTERNAL_ERROR, detail=f"{type(error).__name__}: {error}"[:300])
+        try:
+            message = _message(raw)
+            if message is None:
+                return _reply(deny, None)
+            return _reply(deny, await self._append(message, deny, None))
+        except Exception:
+            return _reply(deny, None)
+
+    async def _decide_and_act(self, message: Message) -> Mapping[str, Any]:
+        try:
+            async with asyncio.timeout(self._given.deadline_seconds):
+                frozen = await self._actuator.frozen(message.attempt)
+        except LookupError:
+            unknown = Deny(Reason.EPISODE_MISMATCH, detail="no such attempt")
+            return _reply(unknown, await self._append(message, unknown, None))
+        decision = self._decide(message, frozen)
+        if isinstance(decision, Deny):
+            return _reply(decision, await self._append(message, decision, frozen))
+        # Check and spend without an await in between: of two copies that arrive together,
+        # exactly one passes.
+        if message.attempt in self._spent:
+            replay = Deny(Reason.GRANT_REPLAYED, predicates=decision.predicates)
+            return _reply(replay, await self._append(message, replay, frozen))
+        self._spent.add(message.attempt)
+        recorded = await self._append(message, decision, frozen)
+        return await self._send(message, decision, frozen, recorded)
+
+    def _decide(self, message: Message, frozen: Frozen) -> Allow | Deny:
+        contract = self._contracts.get(message.contract)
+        if contract is None or frozen.contract_digest != message.contract:
+            return Deny(Reason.SNAPSHOT_MISMATCH, detail="contract")
+        if frozen.episode != message.episode:
+            return Deny(Reason.EPISODE_MISMATCH)
+        if (
+            frozen.snapshot_digest != message.snapshot
+            or digest(frozen.snapshot) != message.snapshot
+        ):
+            return Deny(Reason.SNAPSHOT_MISMATCH)
+        answer = read_answer(message.answer.encode())
+        parsed = answer if isinstance(answer, Invalid) else parse(answer)
+        match parsed:
+            case Invalid():
+                return Deny(Reason.MALFORMED_PROPOSAL, detail=parsed.rule)
+            case Refusal():
+                return Deny(Reason.MALFORMED_PROPOSAL, detail="a refusal proposes nothing")
+            case Proposal():
+                snapshot = self._given.read_snapshot(frozen.snapshot)
+                return decide(contract, parsed, snapshot, self._binding)
+
+    async def _send(
+        self, message: Message, decision: Allow, frozen: Frozen, recorded: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        try:
+            async with asyncio.timeout(self._given.deadline_seconds):
+                result = await self._actuator.act(message.attempt, frozen.revision, decision.action)
+        except (TimeoutError, OSError) as error:
+            result = ActResult(ActStatus.IN_DOUBT, type(error).__name__)
+        outcome = await self._record.append(
+            {
+                "kind": "outcome",
+                "attempt": message.attempt,
+                "nonce": recorded["nonce"],
+                "act": result.status,
+                "detail": result.detail,
+                "at": self._given.now(),
+            }
+        )
+        reply = {
+            **_reply(decision, recorded),
+            "act": {"status": result.status, "detail": result.detail, "seq": outcome.seq},
+        }
+        if result.status is ActStatus.REFUSED and result.detail == "revision":
+            reply |= {"decision": "deny", "reason": Reason.SNAPSHOT_MISMATCH, "basis": ""}
+        return reply
+
+    async def _append(
+        self, message: Message, decision: Allow | Deny, frozen: Frozen | None
+    ) -> Mapping[str, Any]:
+        """Make the decision durable; for an allow this is the intent and spends the nonce."""
+        nonce = self._given.nonce()
+        body: dict[str, Any] = {
+            "kind": "decision",
+            "attempt": message.attempt,
+            "nonce": nonce,
+            "episode": message.episode,
+            "contract": message.contract,
+            "snapshot": message.snapshot,
+            "frozen_snapshot": frozen.snapshot_digest if frozen is not None else "",
+            "answer": digest(message.answer.encode()),
+            "binding": self._binding,
+            "at": self._given.now(),
+            **_decision_fields(decision),
+        }
+        entry = await self._record.append(body)
+        return {"nonce": nonce, "seq": entry.seq, "hash": entry.hash}
+
+
+def _message(raw: Mapping[str, Any]) -> Message | None:
+    fields = [raw.get(name) for name in ("attempt", "contract", "episode", "snapshot", "answer")]
+    if not all(isinstance(field, str) for field in fields):
+        return None
+    message = Message(*(str(field) for field in fields))
+    return message if _ATTEMPT.match(message.attempt) else None
+
+
+def _decision_fields(decision: Allow | Deny) -> dict[str, Any]:
+    values = {value.id: value.value for value in decision.predicates}
+    match decision:
+        case Allow():
+            return {
+                "decision": "allow",
+                "basis": decision.basis,
+                "reason": "",
+                "detail": "",
+                "parameter": "",
+                "predicates": values,
+                "grants": list(decision.grants),
+                "action": action_record(decision.action),
+            }
+        case Deny():
+            return {
+                "decision": "deny",
+                "basis": "",
+                "reason": decision.reason,
+                "detail": decision.detail,
+                "parameter": decision.parameter,
+                "predicates": values,
+            }
+
+
+def _reply(decision: Allow | Deny, recorded: Mapping[str, Any] | None) -> dict[str, Any]:
+    fields = _decision_fields(decision)
+    fields.pop("action", None)
+    fields.pop("grants", None)
+    return {**fields, "act": None, "record": recorded}

@@ -1,0 +1,201 @@
+"""The decision record: hash-chained entries, signed heads, and the check of both. Pure.
+
+Each line of a record file is one JSON object ``{"seq", "prev", "body", "hash"}``; ``hash`` is
+SHA-256 over the RFC 8785 form of the other three. A chain alone cannot show that its end is
+missing, so "intact" is said only up to a head that was signed and kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import rfc8785
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+    Ed25519PrivateKey,
+    Ed25519PublicKey,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+GENESIS = "sha256:" + "0" * 64
+"""What the first entry names as its predecessor."""
+
+
+def digest(data: bytes) -> str:
+    """Return ``sha256:<hex>`` of bytes."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry; ``seq`` counts from 1."""
+
+    seq: int
+    prev: str
+    body: Mapping[str, Any]
+    hash: str
+
+    def line(self) -> bytes:
+        """Return the entry as one line of the record file, with its line end."""
+        value = {"seq": self.seq, "prev": self.prev, "body": self.body, "hash": self.hash}
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+def make_entry(seq: int, prev: str, body: Mapping[str, Any]) -> Entry:
+    """Chain a body to its predecessor."""
+    return Entry(seq, prev, body, _entry_hash(seq, prev, body))
+
+
+def _entry_hash(seq: int, prev: str, body: Mapping[str, Any]) -> str:
+    return digest(rfc8785.dumps({"seq": seq, "prev": prev, "body": dict(body)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The signed statement "my record has ``seq`` entries and ends in ``hash``".
+
+    ``countersigned`` is another process's head hash that this signer had seen, or empty.
+    """
+
+    signer: str
+    seq: int
+    hash: str
+    countersigned: str
+    key: str
+    signature: str
+
+    def payload(self) -> bytes:
+        """Return the bytes that are signed."""
+        return _head_payload(self.signer, self.seq, self.hash, self.countersigned)
+
+    def verifies(self) -> bool:
+        """Whether the signature is by the key that the head names."""
+        try:
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.key))
+            key.verify(bytes.fromhex(self.signature), self.payload())
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+
+def _head_payload(signer: str, seq: int, head_hash: str, countersigned: str) -> bytes:
+    return rfc8785.dumps(
+        {
+            "schema": "retire.head/v1",
+            "signer": signer,
+            "seq": seq,
+            "hash": head_hash,
+            "countersigned": countersigned,
+        }
+    )
+
+
+def sign_head(
+    key: Ed25519PrivateKey, signer: str, seq: int, head_hash: str, countersigned: str = ""
+) -> Head:
+    """Sign the present end of a record."""
+    signature = key.sign(_head_payload(signer, seq, head_hash, countersigned))
+    public = key.public_key().public_bytes_raw().hex()
+    return Head(signer, seq, head_hash, countersigned, public, signature.hex())
+
+
+class ChainState(StrEnum):
+    """What a check of a record against a signed head finds."""
+
+    INTACT = "intact"
+    NOT_ANCHORED = "not_anchored"
+    """Intact up to the head; later entries are chained but nothing outside vouches for them."""
+    MISSING = "missing"
+    TRUNCATED = "truncated"
+    TORN = "torn"
+    """The last line was cut while it was being written; not a sign of tampering."""
+    GAP = "gap"
+    SEQUENCE = "sequence"
+    """A sequence number stands twice, or entries are out of order."""
+    REWRITTEN = "rewritten"
+    """The chain holds but does not end in the signed head, or an entry's hash is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """The state, with a sentence that names the first entry at fault."""
+
+    state: ChainState
+    detail: str
+    entries: tuple[Entry, ...] = ()
+
+
+def check_chain(data: bytes | None, head: Head | None) -> ChainReport:
+    """Check a record file against the head that was signed and kept elsewhere.
+
+    Args:
+        data: The file's bytes, or None where it does not exist.
+        head: The outside anchor; without one nothing is called intact.
+    """
+    expected = head.seq if head is not None else 0
+    if data is None or (not data and expected):
+        return ChainReport(ChainState.MISSING, f"0 of {expected} entries")
+    torn = bool(data) and not data.endswith(b"\n")
+    lines = data.split(b"\n")
+    whole = lines[:-1]
+    entries, fault = _read_entries(whole)
+    if fault is not None:
+        return ChainReport(fault[0], fault[1], entries)
+    if torn:
+        return ChainReport(ChainState.TORN, f"line {len(whole) + 1} is cut", entries)
+    return _against_head(entries, head)
+
+
+def _against_head(entries: tuple[Entry, ...], head: Head | None) -> ChainReport:
+    if head is None:
+        return ChainReport(ChainState.NOT_ANCHORED, "no signed head was given", entries)
+    if len(entries) < head.seq:
+        return ChainReport(ChainState.TRUNCATED, f"{len(entries)} of {head.seq} entries", entries)
+    at_head = entries[head.seq - 1].hash if head.seq else GENESIS
+    if at_head != head.hash:
+        return ChainReport(
+            ChainState.REWRITTEN, f"entry {head.seq} is not the signed head", entries
+        )
+    if len(entries) > head.seq:
+        return ChainReport(
+            ChainState.NOT_ANCHORED, f"intact up to {head.seq}, later entries not", entries
+        )
+    return ChainReport(ChainState.INTACT, f"{head.seq} entries", entries)
+
+
+def _read_entries(
+    lines: Sequence[bytes],
+) -> tuple[tuple[Entry, ...], tuple[ChainState, str] | None]:
+    entries: list[Entry] = []
+    prev = GENESIS
+    for number, line in enumerate(lines, start=1):
+        entry = parse_line(line)
+        if entry is None:
+            return tuple(entries), (ChainState.REWRITTEN, f"line {number} is no entry")
+        if entry.seq != number:
+            state = ChainState.GAP if entry.seq > number else ChainState.SEQUENCE
+            return tuple(entries), (state, f"line {number} has sequence number {entry.seq}")
+        if entry.prev != prev or entry.hash != _entry_hash(entry.seq, entry.prev, entry.body):
+            return tuple(entries), (ChainState.REWRITTEN, f"entry {number} does not chain")
+        entries.append(entry)
+        prev = entry.hash
+    return tuple(entries), None
+
+
+def parse_line(line: bytes) -> Entry | None:
+    """Read one line of a record; None where it is no entry."""
+    try:
+        value = json.loads(line)
+        seq, prev, body, own = value["seq"], value["prev"], value["body"], value["hash"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    texts = isinstance(prev, str) and isinstance(own, str)
+    if type(seq) is not int or not texts or not isinstance(body, dict):
+        return None
+    return Entry(seq, prev, body, own)

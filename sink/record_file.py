@@ -1,0 +1,125 @@
+"""The record on disk: one writer, durable before anything is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from typing import TYPE_CHECKING, Any
+
+from sink.record import GENESIS, Entry, digest, make_entry, parse_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+class RecordError(Exception):
+    """The record cannot be read or written; nothing may be acted on."""
+
+
+class RecordFile:
+    """An append-only, hash-chained file with group commit.
+
+    Entries that arrive in one turn of the event loop are written and synced together; each
+    :meth:`append` returns only after its entry is on disk. A failed write is rolled back to the
+    last durable entry, and every waiting caller gets the error.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path = path
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RecordError(f"{path} is in use by another process") from error
+        self._waiting: list[tuple[Entry, asyncio.Future[Entry]]] = []
+        self._size = os.fstat(self._fd).st_size
+        self.seq = 0
+        self.hash = GENESIS
+        self._torn = self._cut_torn_end()
+        self._durable = (self.seq, self.hash)
+
+    def load(self) -> Iterator[Mapping[str, Any]]:
+        """Read the record from its start, yielding each body, and stand at its end.
+
+        Raises:
+            RecordError: An entry does not chain. The record is evidence; it is not mended.
+        """
+        with self._path.open("rb") as file:
+            for line in file:
+                entry = parse_line(line)
+                expected = None
+                if entry is not None:
+                    expected = make_entry(self.seq + 1, self.hash, entry.body)
+                if entry is None or entry != expected:
+                    raise RecordError(
+                        f"{self._path}: entry {self.seq + 1} does not chain. Keep the file as "
+                        "evidence and start with an empty folder"
+                    )
+                self.seq, self.hash = entry.seq, entry.hash
+                yield entry.body
+        self._durable = (self.seq, self.hash)
+
+    def recovery(self) -> Mapping[str, Any] | None:
+        """What must be recorded first because the last run ended within a write, or None."""
+        return {"kind": "recovery", "torn": digest(self._torn)} if self._torn else None
+
+    def _cut_torn_end(self) -> bytes:
+        """Cut a half-written last line off, keeping its bytes beside the record."""
+        data = self._path.read_bytes()
+        end = data.rfind(b"\n") + 1
+        torn = data[end:]
+        if torn:
+            side = self._path.with_name(f"{self._path.name}.torn-{end}")
+            side.write_bytes(torn)
+            os.ftruncate(self._fd, end)
+            self._size = end
+        return torn
+
+    async def append(self, body: Mapping[str, Any]) -> Entry:
+        """Chain a body, and return when it is durable.
+
+        Raises:
+            RecordError: The entry could not be written; it is not part of the record.
+        """
+        loop = asyncio.get_running_loop()
+        entry = make_entry(self.seq + 1, self.hash, body)
+        self.seq, self.hash = entry.seq, entry.hash
+        future: asyncio.Future[Entry] = loop.create_future()
+        self._waiting.append((entry, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._flush)
+        return await future
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        data = b"".join(entry.line() for entry, _ in waiting)
+        try:
+            self._write(data)
+        except OSError as error:
+            self._roll_back()
+            for _, future in waiting:
+                if not future.done():
+                    future.set_exception(RecordError(f"{self._path}: {error}"))
+            return
+        self._size += len(data)
+        self._durable = (waiting[-1][0].seq, waiting[-1][0].hash)
+        for entry, future in waiting:
+            if not future.done():
+                future.set_result(entry)
+
+    def _write(self, data: bytes) -> None:
+        written = os.write(self._fd, data)
+        if written != len(data):
+            raise OSError(f"{written} of {len(data)} bytes written")
+        os.fdatasync(self._fd)
+
+    def _roll_back(self) -> None:
+        os.ftruncate(self._fd, self._size)
+        self.seq, self.hash = self._durable
+
+    def close(self) -> None:
+        """Release the file."""
+        os.close(self._fd)
