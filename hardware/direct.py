@@ -11,6 +11,7 @@ import asyncio
 import dataclasses
 import socket
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,7 +133,9 @@ class Direct:
 async def _connected(
     direct: Direct, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    await serve(reader, writer, direct.answer)
+    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
+    with suppress(asyncio.CancelledError):
+        await serve(reader, writer, direct.answer)
 
 
 async def _run(arguments: argparse.Namespace) -> None:

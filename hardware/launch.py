@@ -85,7 +85,7 @@ class Launcher:
 
     def _await_sockets(self, names: tuple[str, ...]) -> None:
         deadline = time.monotonic() + _READY_SECONDS
-        while not all((self._sockets / name).exists() for name in names):
+        while not all(_answers(self._sockets / name) for name in names):
             for name, child in self._children.items():
                 if child.poll() is not None:
                     raise RuntimeError(f"{name} ended while starting (exit {child.returncode})")
@@ -124,6 +124,16 @@ class Launcher:
         shutil.rmtree(self._sockets, ignore_errors=True)
 
 
+def _answers(path: Path) -> bool:
+    """Whether a socket takes connections; its file stands a moment before it does."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+    return True
+
+
 def main() -> int:
     """Start the programs, print their sockets, and stay until something ends."""
     parser = argparse.ArgumentParser(prog="python -m hardware.launch", description=__doc__)
@@ -132,17 +142,20 @@ def main() -> int:
     parser.add_argument("--settle-milliseconds", type=int, default=2)
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    launcher = Launcher(arguments.state, arguments.bundles, arguments.settle_milliseconds)
     try:
+        launcher = Launcher(arguments.state, arguments.bundles, arguments.settle_milliseconds)
         try:
             sockets = launcher.start()
-        except RuntimeError as error:
-            print(f"launch: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
-            return 2
-        print(json.dumps({"sockets": sockets, "pids": launcher.pids()}), flush=True)  # noqa: T201
-        return launcher.wait()
-    finally:
-        launcher.stop()
+            ready = json.dumps({"sockets": sockets, "pids": launcher.pids()}) + "\n"
+            os.write(sys.stdout.fileno(), ready.encode())
+            return launcher.wait()
+        finally:
+            launcher.stop()
+    except BrokenPipeError:
+        return 0  # whoever started the launcher is gone
+    except (RuntimeError, OSError) as error:
+        print(f"launch: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
+        return 2
 
 
 if __name__ == "__main__":

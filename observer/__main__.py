@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +34,9 @@ def _load(folders: list[Path]) -> dict[str, Watched]:
 async def _connected(
     observer: Observer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    await serve(reader, writer, observer.answer)
+    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
+    with suppress(asyncio.CancelledError):
+        await serve(reader, writer, observer.answer)
 
 
 async def _run(arguments: argparse.Namespace) -> None:

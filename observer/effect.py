@@ -13,7 +13,7 @@ from observer.strict_yaml import StrictModel, read_model
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?\Z")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?\Z")
 
 
 class JournalEntry(StrictModel):

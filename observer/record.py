@@ -79,6 +79,7 @@ class RecordFile:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            os.close(self._fd)
             raise RecordError(f"{path} is in use by another process") from error
         data = path.read_bytes()
         end = data.rfind(b"\n") + 1
@@ -100,9 +101,9 @@ class RecordFile:
                 try:
                     value = json.loads(line)
                     seq, prev, body, own = (value[k] for k in ("seq", "prev", "body", "hash"))
-                except (ValueError, KeyError, TypeError) as error:
+                    expected = (self.seq + 1, self.hash, chain_hash(self.seq + 1, self.hash, body))
+                except (ValueError, KeyError, TypeError, RecursionError) as error:
                     raise RecordError(f"{self._path}: line {self.seq + 1} is no entry") from error
-                expected = (self.seq + 1, self.hash, chain_hash(self.seq + 1, self.hash, body))
                 if (seq, prev, own) != expected:
                     raise RecordError(f"{self._path}: entry {self.seq + 1} does not chain")
                 self.seq, self.hash = seq, own

@@ -68,6 +68,10 @@ class Observer:
     async def answer(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one message."""
         attempt, effect = str(message.get("attempt")), str(message.get("effect"))
+        countersign = str(message.get("countersign", ""))
+        if not (attempt + effect + countersign).isascii():
+            # Neither the record nor ground truth can hold half a surrogate pair.
+            return {"error": "an identity that is not ASCII names nothing here"}
         try:
             match message.get("op"):
                 case "begin":
@@ -77,7 +81,7 @@ class Observer:
                 case "sweep":
                     return self._sweep()
                 case "head":
-                    return self._head(str(message.get("countersign", "")))
+                    return self._head(countersign)
                 case "hello":
                     return {
                         "signer": "observer",

@@ -9,12 +9,13 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from retire.bundle import build_bundle, load_bundle, read_files
+from retire.bundle import build_bundle, find_bundles, load_bundle, read_files
 from retire.certify.certificate import Surroundings as CertificateSurroundings
 from retire.certify.certifying import Certified, Run, certify, licensing_cells, placements
+from retire.certify.envelope import open_envelope
 from retire.certify.hypotheses import Hypotheses, run_hypotheses
 from retire.certify.joining import Evidence, Finding, join
-from retire.deployments import deployment_named
+from retire.deployments import deployment_named, known_deployments
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import IncompleteError, InputError
 from retire.domain.trace import outcome_of, outcome_root, record_root
@@ -24,6 +25,7 @@ from retire.runner.engine import Engine, Progress, Surroundings
 from retire.runner.folder import RunFolder, read_json, write_json, write_lines, write_whole
 from retire.runner.processes import running_programs
 from retire.runner.sealing import head_json, read_evidence, seal
+from retire.runner.verifying import Subject, Verification, verify
 from retire.skill import align, parse, render
 from retire.store import RunStore
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from retire.bundle import Bundle
     from retire.deployments import Deployment
     from retire.reduce import Reduction
+    from retire.runner.processes import Programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +142,12 @@ async def execute(prepared: Prepared, progress: Progress) -> Finished:
             cell.key for cell in prepared.plan.cells
         }
         if not finished:
+            folder.reopen()
             incomplete = await _run_programs(prepared, store, progress, seconds)
-        attempts = store.attempts()
     finally:
         store.close()
     began = time.perf_counter()
-    result = conclude(prepared, incomplete, seconds, attempts)
+    result = conclude(prepared, incomplete, seconds)
     seconds["certify"] = time.perf_counter() - began
     return result
 
@@ -155,17 +158,7 @@ async def _run_programs(
     folder = prepared.folder
     copies = [folder.bundles / key for key in prepared.bundles]
     async with running_programs(folder.processes, copies) as programs, store:
-        attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
-        given = Surroundings(
-            prepared.bundles,
-            prepared.deployments,
-            programs,
-            store,
-            attempts,
-            progress,
-            prepared.request.concurrency,
-        )
-        engine = Engine(prepared.plan, given)
+        engine = _engine(prepared, store, programs, progress)
         await engine.sight_cut_attempts()
         began = time.perf_counter()
         deleted = await _deletions(prepared, engine)
@@ -175,6 +168,20 @@ async def _run_programs(
         await seal(folder, programs, store)
         seconds["matrix"] = time.perf_counter() - began
         return dict(engine.incomplete)
+
+
+def _engine(prepared: Prepared, store: RunStore, programs: Programs, progress: Progress) -> Engine:
+    attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
+    given = Surroundings(
+        prepared.bundles,
+        prepared.deployments,
+        programs,
+        store,
+        attempts,
+        progress,
+        prepared.request.concurrency,
+    )
+    return Engine(prepared.plan, given)
 
 
 async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -189,11 +196,16 @@ async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str]
             _write_reduction(prepared, deployment, key, {"given": True, "deleted": list(clauses)})
         return deleted
     reductions = await engine.reduce()
+    keep_reductions(prepared, reductions)
+    return {pair: reduction.deleted for pair, reduction in reductions.items()}
+
+
+def keep_reductions(prepared: Prepared, reductions: Mapping[tuple[str, str], Reduction]) -> None:
+    """Write each reduced skill, what was deleted, and the replayable ledger of its trials."""
     for (deployment, key), reduction in reductions.items():
         _write_reduction(prepared, deployment, key, reduction_json(reduction))
         trials = prepared.folder.reduction(deployment, key) / "trials.jsonl"
         write_lines(trials, [trial_json(trial) for trial in reduction.trials])
-    return {pair: reduction.deleted for pair, reduction in reductions.items()}
 
 
 def reduction_json(reduction: Reduction) -> dict[str, Any]:
@@ -242,13 +254,11 @@ def conclude(
     prepared: Prepared,
     incomplete: Mapping[str, str],
     seconds: Mapping[str, float],
-    attempts: int = 0,
 ) -> Finished:
     """Join, judge and test what a run left in its folder; reads files, runs nothing."""
-    del attempts
     evidence = read_evidence(prepared.folder)
     findings = join(evidence)
-    reductions = read_reductions(prepared)
+    reductions = read_reductions(prepared.folder, prepared.plan.protocol)
     run = Run(
         plan=prepared.plan,
         bundles=prepared.bundles,
@@ -289,12 +299,12 @@ def _evidence_kind(deployments: Mapping[str, Deployment]) -> str:
     return kinds[0] if len(kinds) == 1 else "mixed"
 
 
-def read_reductions(prepared: Prepared) -> dict[tuple[str, str], dict[str, Any]]:
+def read_reductions(folder: RunFolder, protocol: Protocol) -> dict[tuple[str, str], dict[str, Any]]:
     """Read what each reduction deleted, for every pair that has one."""
     found = {}
-    for deployment in prepared.plan.protocol.deployments:
-        for key in prepared.plan.protocol.bundles:
-            path = prepared.folder.reduction(deployment, key) / "reduction.json"
+    for deployment in protocol.deployments:
+        for key in protocol.bundles:
+            path = folder.reduction(deployment, key) / "reduction.json"
             if path.exists():
                 found[deployment, key] = read_json(path)
     return found
@@ -315,6 +325,33 @@ def prior_runs(prepared: Prepared) -> int:
             continue
         count += skills == wanted and other.get("candidates") == given
     return count
+
+
+def load_by_path(path: Path) -> str:
+    """Return the id of the bundle in a folder; raises InputError where there is none."""
+    return load_bundle(path).id
+
+
+async def reduce_only(prepared: Prepared, progress: Progress) -> dict[tuple[str, str], Reduction]:
+    """Reduce every bundle of a plan for every deployment, and keep text and trials.
+
+    Raises:
+        InputError: The folder holds another plan, or cannot be written.
+        IncompleteError: A program is gone or a development task gave no evidence.
+    """
+    store = RunStore(prepared.folder.database)
+    try:
+        store.bind(prepared.plan.digest, prepared.plan.statement)
+        _copy_inputs(prepared)
+        copies = [prepared.folder.bundles / key for key in prepared.bundles]
+        async with running_programs(prepared.folder.processes, copies) as programs, store:
+            engine = _engine(prepared, store, programs, progress)
+            await engine.sight_cut_attempts()
+            reductions = await engine.reduce()
+            keep_reductions(prepared, reductions)
+            return reductions
+    finally:
+        store.close()
 
 
 def load_finished(root: Path) -> tuple[Plan, Mapping[str, Bundle]]:
@@ -362,3 +399,48 @@ def require_complete(finished: Finished) -> None:
         where=str(finished.prepared.folder.root),
         mend="Run the same command again to try these cells again",
     )
+
+
+def heads_of(root: Path) -> dict[str, str]:
+    """Return the public keys (hex) that signed the heads of a run, by record name."""
+    evidence = read_evidence(RunFolder(root))
+    return {name: head.key for name, head in sorted(evidence.heads.items())}
+
+
+def verify_certificate(
+    path: Path, trusted: Sequence[str] | None, against: Sequence[Path]
+) -> tuple[Verification, str]:
+    """Verify one certificate of a run's folder; returns the result and the kind of evidence.
+
+    Raises:
+        InputError: Not a certificate, or its folder lacks what a verifier reads.
+        EvidenceError: The certificate's signature does not verify.
+    """
+    statement, signer = open_envelope(read_json(path), str(path))
+    root = path.resolve().parent.parent
+    plan, bundles = load_finished(root)
+    folder = RunFolder(root)
+    evidence = read_evidence(folder)
+    predicate = statement["predicate"]
+    given = CertificateSurroundings(
+        plan=plan.statement,
+        plan_digest=plan.digest,
+        scope="bundle" if len(bundles) == 1 else "panel",
+        evidence=predicate["evidence"],
+        world=predicate["world"],
+        outcome_root=outcome_root(row["body"] for row in evidence.rows),
+        record_root=record_root([row["hash"] for row in evidence.rows]),
+        heads={name: head_json(head) for name, head in evidence.heads.items()},
+        findings=join(evidence),
+        prior_runs=predicate["prior_runs_of_this_pair"],
+    )
+    deleted = {
+        pair: tuple(value["deleted"])
+        for pair, value in read_reductions(folder, plan.protocol).items()
+    }
+    current = {bundle.id: bundle for bundle in map(load_bundle, find_bundles(list(against)))}
+    name = predicate["unit"]["deployment"]["name"]
+    identities = {name: deployment_named(name).identity} if name in known_deployments() else {}
+    subject = Subject(statement, signer, evidence, plan, bundles, deleted)
+    chosen = {key: item for key, item in current.items() if key in bundles}
+    return verify(subject, trusted, chosen, identities, given), str(predicate["evidence"])

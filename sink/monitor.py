@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sink.decision import Allow, Binding, Deny, Reason, action_record, decide
 from sink.ports import ActResult, ActStatus
@@ -19,13 +19,15 @@ from sink.proposal import Invalid, Proposal, Refusal, parse, read_answer
 from sink.record import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from sink.contract import Contract, Snapshot
     from sink.ports import Actuator, Frozen
     from sink.record_file import RecordFile
 
 _ATTEMPT = re.compile(r"[0-9a-f]{32}\Z")
+_IDENTITY = re.compile(r"[!-~]{1,128}\Z")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +80,15 @@ class Monitor:
 
     async def handle(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one message; never raises."""
-        try:
-            message = _message(raw)
-            if message is None:
-                return _reply(Deny(Reason.MALFORMED_PROPOSAL, detail="message"), None)
-            return await self._decide_and_act(message)
-        except Exception as error:
-            return await self._deny_on_error(raw, error)
-
-    async def _deny_on_error(self, raw: Mapping[str, Any], error: Exception) -> Mapping[str, Any]:
-        deny = Deny(Reason.INTERNAL_ERROR, detail=f"{type(error).__name__}: {error}"[:300])
-        try:
-            message = _message(raw)
-            if message is None:
-                return _reply(deny, None)
-            return _reply(deny, await self._append(message, deny, None))
-        except Exception:
-            return _reply(deny, None)
+        message = _message(raw)
+        if message is None:
+            return _reply(Deny(Reason.MALFORMED_PROPOSAL, detail="message"), None)
+        answered = await _attempted(self._decide_and_act(message))
+        if not isinstance(answered, Exception):
+            return answered
+        deny = Deny(Reason.INTERNAL_ERROR, detail=_named(answered))
+        recorded = await _attempted(self._append(message, deny, None))
+        return _reply(deny, None if isinstance(recorded, Exception) else recorded)
 
     async def _decide_and_act(self, message: Message) -> Mapping[str, Any]:
         try:
@@ -126,7 +120,7 @@ class Monitor:
             or digest(frozen.snapshot) != message.snapshot
         ):
             return Deny(Reason.SNAPSHOT_MISMATCH)
-        answer = read_answer(message.answer.encode())
+        answer = read_answer(_answer_bytes(message))
         parsed = answer if isinstance(answer, Invalid) else parse(answer)
         match parsed:
             case Invalid():
@@ -140,28 +134,35 @@ class Monitor:
     async def _send(
         self, message: Message, decision: Allow, frozen: Frozen, recorded: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        try:
-            async with asyncio.timeout(self._given.deadline_seconds):
-                result = await self._actuator.act(message.attempt, frozen.revision, decision.action)
-        except (TimeoutError, OSError) as error:
-            result = ActResult(ActStatus.IN_DOUBT, type(error).__name__)
-        outcome = await self._record.append(
-            {
-                "kind": "outcome",
-                "attempt": message.attempt,
-                "nonce": recorded["nonce"],
-                "act": result.status,
-                "detail": result.detail,
-                "at": self._given.now(),
-            }
-        )
+        result = await _attempted(self._act(message, decision, frozen))
+        if isinstance(result, Exception):
+            result = ActResult(ActStatus.IN_DOUBT, type(result).__name__)
+        seq = await _attempted(self._append_outcome(message, recorded["nonce"], result))
+        if isinstance(seq, Exception):
+            # The intent stands without an outcome; to call that "done" would be a guess.
+            result, seq = ActResult(ActStatus.IN_DOUBT, "the outcome is not on record"), 0
         reply = {
             **_reply(decision, recorded),
-            "act": {"status": result.status, "detail": result.detail, "seq": outcome.seq},
+            "act": {"status": result.status, "detail": result.detail, "seq": seq},
         }
         if result.status is ActStatus.REFUSED and result.detail == "revision":
             reply |= {"decision": "deny", "reason": Reason.SNAPSHOT_MISMATCH, "basis": ""}
         return reply
+
+    async def _act(self, message: Message, decision: Allow, frozen: Frozen) -> ActResult:
+        async with asyncio.timeout(self._given.deadline_seconds):
+            return await self._actuator.act(message.attempt, frozen.revision, decision.action)
+
+    async def _append_outcome(self, message: Message, nonce: str, result: ActResult) -> int:
+        outcome = {
+            "kind": "outcome",
+            "attempt": message.attempt,
+            "nonce": nonce,
+            "act": result.status,
+            "detail": result.detail,
+            "at": self._given.now(),
+        }
+        return (await self._record.append(outcome)).seq
 
     async def _append(
         self, message: Message, decision: Allow | Deny, frozen: Frozen | None
@@ -176,7 +177,7 @@ class Monitor:
             "contract": message.contract,
             "snapshot": message.snapshot,
             "frozen_snapshot": frozen.snapshot_digest if frozen is not None else "",
-            "answer": digest(message.answer.encode()),
+            "answer": digest(_answer_bytes(message)),
             "binding": self._binding,
             "at": self._given.now(),
             **_decision_fields(decision),
@@ -185,12 +186,37 @@ class Monitor:
         return {"nonce": nonce, "seq": entry.seq, "hash": entry.hash}
 
 
+async def _attempted(step: Awaitable[_Result]) -> _Result | Exception:
+    """Return a step's result, or whatever it raised: the one place that catches everything.
+
+    Before the intent is on record the caller turns an exception into a deny, after it into
+    "in doubt"; a cancelled task is neither and passes through.
+    """
+    try:
+        return await step
+    except Exception as error:
+        return error
+
+
+def _named(error: Exception) -> str:
+    text = f"{type(error).__name__}: {error}"[:300]
+    # An error may quote text that is no Unicode, which no record could hold.
+    return text.encode("ascii", "backslashreplace").decode()
+
+
+def _answer_bytes(message: Message) -> bytes:
+    # Half a surrogate pair stays visible as bytes that are not UTF-8: the parser names it.
+    return message.answer.encode("utf-8", "surrogatepass")
+
+
 def _message(raw: Mapping[str, Any]) -> Message | None:
     fields = [raw.get(name) for name in ("attempt", "contract", "episode", "snapshot", "answer")]
     if not all(isinstance(field, str) for field in fields):
         return None
     message = Message(*(str(field) for field in fields))
-    return message if _ATTEMPT.match(message.attempt) else None
+    identities = (message.contract, message.episode, message.snapshot)
+    known = _ATTEMPT.match(message.attempt) and all(_IDENTITY.match(item) for item in identities)
+    return message if known else None
 
 
 def _decision_fields(decision: Allow | Deny) -> dict[str, Any]:

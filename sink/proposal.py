@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias
 
 from sink.contract.values import Scalar  # noqa: TC001  # an alias used at run time
@@ -203,12 +203,16 @@ def _integer(text: str) -> int:
 def _decimal(text: str) -> Decimal:
     if len(text) > 40:
         raise _Fault("number_not_exact", text[:40])
-    number = Decimal(text)
+    try:
+        number = Decimal(text)
+    except InvalidOperation as error:
+        raise _Fault("number_out_of_range", text) from error
     if number.is_zero() and number.is_signed():
         raise _Fault("negative_zero", text)
     if len(number.as_tuple().digits) > MAX_DIGITS:
         raise _Fault("number_not_exact", text)
-    if not number.is_zero() and abs(number.adjusted()) > MAX_DIGITS:
+    # Zero too: written out in full, 0e-999999999 would have a thousand million digits.
+    if abs(number.adjusted()) > MAX_DIGITS:
         raise _Fault("number_out_of_range", text)
     return number
 

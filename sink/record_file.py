@@ -7,7 +7,7 @@ import fcntl
 import os
 from typing import TYPE_CHECKING, Any
 
-from sink.record import GENESIS, Entry, digest, make_entry, parse_line
+from sink.record import GENESIS, Entry, chains, digest, make_entry, parse_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +23,8 @@ class RecordFile:
 
     Entries that arrive in one turn of the event loop are written and synced together; each
     :meth:`append` returns only after its entry is on disk. A failed write is rolled back to the
-    last durable entry, and every waiting caller gets the error.
+    last durable entry, and every waiting caller gets the error. ``seq`` and ``hash`` are those of
+    the last durable entry, so that a head never vouches for what may still be rolled back.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,13 +34,15 @@ class RecordFile:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            os.close(self._fd)
             raise RecordError(f"{path} is in use by another process") from error
         self._waiting: list[tuple[Entry, asyncio.Future[Entry]]] = []
         self._size = os.fstat(self._fd).st_size
         self.seq = 0
         self.hash = GENESIS
+        self._chained = (0, GENESIS)
+        self._broken = ""
         self._torn = self._cut_torn_end()
-        self._durable = (self.seq, self.hash)
 
     def load(self) -> Iterator[Mapping[str, Any]]:
         """Read the record from its start, yielding each body, and stand at its end.
@@ -50,17 +53,14 @@ class RecordFile:
         with self._path.open("rb") as file:
             for line in file:
                 entry = parse_line(line)
-                expected = None
-                if entry is not None:
-                    expected = make_entry(self.seq + 1, self.hash, entry.body)
-                if entry is None or entry != expected:
+                if entry is None or not chains(entry, self.seq + 1, self.hash):
                     raise RecordError(
                         f"{self._path}: entry {self.seq + 1} does not chain. Keep the file as "
                         "evidence and start with an empty folder"
                     )
                 self.seq, self.hash = entry.seq, entry.hash
                 yield entry.body
-        self._durable = (self.seq, self.hash)
+        self._chained = (self.seq, self.hash)
 
     def recovery(self) -> Mapping[str, Any] | None:
         """What must be recorded first because the last run ended within a write, or None."""
@@ -84,9 +84,11 @@ class RecordFile:
         Raises:
             RecordError: The entry could not be written; it is not part of the record.
         """
+        if self._broken:
+            raise RecordError(self._broken)
         loop = asyncio.get_running_loop()
-        entry = make_entry(self.seq + 1, self.hash, body)
-        self.seq, self.hash = entry.seq, entry.hash
+        entry = make_entry(self._chained[0] + 1, self._chained[1], body)
+        self._chained = (entry.seq, entry.hash)
         future: asyncio.Future[Entry] = loop.create_future()
         self._waiting.append((entry, future))
         if len(self._waiting) == 1:
@@ -105,7 +107,7 @@ class RecordFile:
                     future.set_exception(RecordError(f"{self._path}: {error}"))
             return
         self._size += len(data)
-        self._durable = (waiting[-1][0].seq, waiting[-1][0].hash)
+        self.seq, self.hash = waiting[-1][0].seq, waiting[-1][0].hash
         for entry, future in waiting:
             if not future.done():
                 future.set_result(entry)
@@ -117,8 +119,12 @@ class RecordFile:
         os.fdatasync(self._fd)
 
     def _roll_back(self) -> None:
-        os.ftruncate(self._fd, self._size)
-        self.seq, self.hash = self._durable
+        self._chained = (self.seq, self.hash)
+        try:
+            os.ftruncate(self._fd, self._size)
+        except OSError as error:
+            # Half an entry may stand at the end; a further one behind it would never chain.
+            self._broken = f"{self._path}: a failed write could not be undone: {error}"
 
     def close(self) -> None:
         """Release the file."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -66,4 +67,6 @@ class SinkService:
 async def _connection(
     service: SinkService, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    await serve(reader, writer, service.answer)
+    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
+    with suppress(asyncio.CancelledError):
+        await serve(reader, writer, service.answer)

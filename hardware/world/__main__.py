@@ -7,6 +7,7 @@ import asyncio
 import socket
 import sqlite3
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 async def _connected(
     handle: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    await serve(reader, writer, handle)
+    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
+    with suppress(asyncio.CancelledError):
+        await serve(reader, writer, handle)
 
 
 async def _run(arguments: argparse.Namespace) -> None:

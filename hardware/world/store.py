@@ -58,14 +58,22 @@ class WorldStore:
         self._known.add(row[6])
 
     def add_journal(self, attempt: str, changes: Sequence[Change]) -> None:
-        """Append journal lines in order."""
+        """Append journal lines in order, all or none.
+
+        Raises:
+            sqlite3.Error: Nothing was appended.
+        """
         execute = self._connection.execute
         execute("BEGIN")
-        for change in changes:
-            execute(
-                "INSERT INTO journal (attempt, body) VALUES (?, ?)",
-                (attempt, json.dumps(change.body)),
-            )
+        try:
+            for change in changes:
+                execute(
+                    "INSERT INTO journal (attempt, body) VALUES (?, ?)",
+                    (attempt, json.dumps(change.body)),
+                )
+        except sqlite3.Error:
+            execute("ROLLBACK")
+            raise
         execute("COMMIT")
 
     def close(self) -> None:

@@ -74,9 +74,12 @@ class StubWorld:
     def _reset(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         attempt, template_key = str(message.get("attempt")), str(message.get("template"))
         task, patch = str(message.get("task")), message.get("patch")
+        episode = str(message.get("episode"))
         template = self._templates.get(template_key)
         if template is None or not _ATTEMPT.match(attempt):
             return {"error": f"no template {template_key} or no attempt id {attempt}"}
+        if not (patch is None or isinstance(patch, str)) or not episode.isascii():
+            return {"error": "the patch is no path, or the episode is not ASCII"}
         try:
             snapshot, snapshot_digest = self._freeze(template_key, template, task, patch)
             row = (
@@ -84,7 +87,7 @@ class StubWorld:
                 template_key,
                 task,
                 patch,
-                str(message.get("episode")),
+                episode,
                 template.contract_digest,
                 snapshot_digest,
             )
@@ -93,7 +96,7 @@ class StubWorld:
             return {"error": f"{type(error).__name__}: {error}"}
         self._live[attempt] = _Episode(
             template,
-            str(message.get("episode")),
+            episode,
             snapshot,
             snapshot_digest,
             initial_state(template.world.devices),
@@ -120,17 +123,26 @@ class StubWorld:
         revision = message.get("revision")
         if revision is not None and revision != episode.revision:
             return {"status": "refused", "detail": "revision"}
+        parameters = message.get("parameters")
+        if not isinstance(parameters, dict) or not all(
+            isinstance(value, str) for value in parameters.values()
+        ):
+            return {"status": "refused", "detail": "the parameters are no texts by name"}
         try:
             changes = effects_of(
                 episode.template.world.devices,
                 episode.state,
                 str(message.get("service")),
                 str(message.get("target")),
-                message.get("parameters") or {},
+                parameters,
             )
         except UnsupportedError as error:
             return {"status": "refused", "detail": str(error)}
-        self._store.add_journal(attempt, changes)
+        try:
+            self._store.add_journal(attempt, changes)
+        except sqlite3.Error as error:
+            # What the journal cannot hold does not happen: the observer would never see it.
+            return {"status": "refused", "detail": f"the journal failed: {type(error).__name__}"}
         for change in changes:
             if change.variable is not None and change.after is not None:
                 episode.state[str(message["target"])][change.variable] = change.after

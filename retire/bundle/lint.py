@@ -147,8 +147,7 @@ class Linter:
     def _check_ledger(self, ledger: Ledger, skill: SkillDocument, contract: Contract) -> None:
         for fault in check_ledger(ledger, skill, [item.id for item in contract.predicates]):
             place = f"SKILL.md:{fault.line}" if fault.line else "ledger.yaml"
-            clause = f"{fault.clause}: " if fault.clause else ""
-            self._error(place, f"{clause}{fault.message}", "Audit the clause in ledger.yaml")
+            self._error(place, fault.message, "Audit the clause in ledger.yaml")
 
     # -- files against each other ----------------------------------------------------------
 

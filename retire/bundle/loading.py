@@ -65,6 +65,15 @@ def load_bundle(folder: Path) -> Bundle:
     return build_bundle(read_files(folder), str(folder))
 
 
+def bundle_id(folder: Path) -> str:
+    """Return the id that a folder's ``bundle.yaml`` gives; raises InputError as load_bundle."""
+    path = folder / "bundle.yaml"
+    try:
+        return read_yaml(BundleCard, path.read_bytes(), str(path)).id
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+
+
 def build_bundle(files: Mapping[str, bytes], where: str) -> Bundle:
     """Build a bundle from the bytes of its files.
 

@@ -19,6 +19,7 @@ from retire.domain.outcome import D1
 from retire.domain.trace import SCHEMA, cell_json
 from retire.prompts import build_prompt
 from sink.contract import canonical_scalar
+from sink.decision import Reason
 from sink.proposal import Invalid, Proposal, RawAnswer, Refusal, parse
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class AttemptRunner:
             return attempt
         await self._store.answered(attempt.id, answer, prompt.digest)
         clock.append(time.perf_counter())
-        d1, d2 = await self._propose(job, attempt.id, answer)
+        d1, d2, lost = await self._propose(job, attempt.id, answer)
         clock.append(time.perf_counter())
         attempt.d3 = await self._programs.observer.ask(
             {"op": "end", "attempt": attempt.id, "effect": job.effect}
@@ -103,6 +104,10 @@ class AttemptRunner:
         if "error" in attempt.d3 or not attempt.d3.get("complete"):
             reason = attempt.d3.get("error") or attempt.d3.get("reason")
             attempt.fault = f"the observer could not read: {reason}"
+            await self._store.ended(attempt.id, attempt.fault)
+            return attempt
+        if lost:
+            attempt.fault = lost
             await self._store.ended(attempt.id, attempt.fault)
             return attempt
         if job.cell is None:
@@ -155,11 +160,12 @@ class AttemptRunner:
 
     async def _propose(
         self, job: Job, attempt: str, answer: str
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """Return both stages, and why the second is no evidence where it is none."""
         parsed = parse(RawAnswer.model_validate_json(answer))
         d1 = d1_json(parsed)
         if not isinstance(parsed, Proposal):
-            return d1, dict(NOT_REACHED)
+            return d1, dict(NOT_REACHED), ""
         reply = await self._programs.doors[job.mediation].ask(
             {
                 "op": "propose",
@@ -170,7 +176,7 @@ class AttemptRunner:
                 "answer": answer,
             }
         )
-        return d1, d2_json(reply, job.mediation)
+        return d1, d2_json(reply, job.mediation), lost_decision(reply)
 
 
 def answer_text(raw: RawAnswer) -> str:
@@ -196,7 +202,7 @@ def d1_json(parsed: Proposal | Refusal | Invalid) -> dict[str, Any]:
 
 
 def d2_json(reply: Mapping[str, Any], mediation: Mediation) -> dict[str, Any]:
-    """Return the decision stage as JSON; an error of the door itself is a denial of the act."""
+    """Return the decision stage as JSON; ``lost_decision`` says whether it may be believed."""
     if mediation is Mediation.DIRECT:
         outcome = {"outcome": "unmediated", "detail": str(reply.get("error", ""))}
         return {
@@ -215,6 +221,25 @@ def d2_json(reply: Mapping[str, Any], mediation: Mediation) -> dict[str, Any]:
         "record": reply["record"],
         "act": reply["act"],
     }
+
+
+def lost_decision(reply: Mapping[str, Any]) -> str:
+    """Return why a door's reply is no evidence, or nothing where it is.
+
+    A door that failed, could not keep its record, or does not know whether it acted has said
+    nothing about the candidate. Nothing was let through by that; but the cell runs again, in a
+    world of its own, and what this attempt did is sighted like every other.
+    """
+    act = reply.get("act") or {}
+    if reply.get("record") is None:
+        return f"the door kept no record: {reply.get('error') or reply.get('detail')}"
+    if reply.get("reason") == Reason.INTERNAL_ERROR:
+        return f"the sink failed: {reply.get('detail')}"
+    if act.get("status") == "in_doubt":
+        return f"the act is in doubt: {act.get('detail')}"
+    if str(act.get("detail")).startswith("the journal failed"):
+        return f"the world failed: {act.get('detail')}"
+    return ""
 
 
 def _body(

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from retire.runner.processes import Programs
     from retire.store import CutAttempt, RunStore
 
+_NEVER_RESET = "the world knows no such attempt"
+"""The observer's words for an attempt that was cut before its world existed: nothing happened."""
+
 Deleted = dict[tuple[str, str], tuple[str, ...]]
 """Deleted clause ids by (deployment, bundle)."""
 
@@ -70,6 +73,7 @@ class Engine:
         self._places = asyncio.Semaphore(given.concurrency)
         self._cut: dict[str, list[CutAttempt]] = {}
         self._leaked: set[str] = set()
+        self._unsighted: dict[str, str] = {}
         self.incomplete: dict[str, str] = {}
         """Why a cell of this pass gave no trace, by cell key."""
 
@@ -156,7 +160,7 @@ class Engine:
     async def _develop(self, job: Job, deployment: str) -> bool:
         async with self._places:
             attempt = await self._given.attempts.run(
-                job, self._given.deployments[deployment], Earlier()
+                job, self._given.deployments[deployment], self._earlier(job.key)
             )
         if attempt.fault:
             raise IncompleteError(
@@ -181,6 +185,8 @@ class Engine:
             protected = bool(seen.get("protected"))
             if protected and not cell.startswith("development/"):
                 self._leaked.add(cell)
+            if not seen.get("complete") and seen.get("reason") != _NEVER_RESET:
+                self._unsighted[cell] = str(seen.get("error") or seen.get("reason"))
             sightings.append(CutSighting(cut.attempt, cell, bool(seen.get("complete")), protected))
 
         await _all(
@@ -206,6 +212,11 @@ class Engine:
         await _all(worker() for _ in range(self._given.concurrency))
 
     async def _run_cell(self, cell: Cell, deleted: Deleted) -> None:
+        if cell.key in self._unsighted:
+            # Its leak, if there was one, would be forgotten.
+            reason = self._unsighted[cell.key]
+            self.incomplete[cell.key] = f"a cut attempt could not be observed: {reason}"
+            return
         bundle = self._given.bundles[cell.bundle]
         condition = Condition(cell.condition)
         text = placed_text(bundle, condition, deleted.get((cell.deployment, cell.bundle), ()))

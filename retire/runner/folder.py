@@ -82,6 +82,21 @@ class RunFolder:
                 mend="Choose another --out",
             ) from error
 
+    def reopen(self) -> None:
+        """Take the seal off before anything runs: it vouches for what stood there before.
+
+        Raises:
+            InputError: The folder cannot be written.
+        """
+        try:
+            self.seal.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"the seal of the earlier pass cannot be taken off: {error.strerror}",
+                where=str(self.seal),
+                mend="Make the folder writable, or choose another --out",
+            ) from error
+
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file so that a reader finds all of it or the old one.

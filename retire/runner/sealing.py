@@ -33,9 +33,9 @@ async def seal(folder: RunFolder, programs: Programs, store: RunStore) -> None:
     heads: dict[str, Head] = {}
     for mediation, name in RECORD_OF.items():
         reply = await programs.doors[mediation].ask({"op": "head"})
-        heads[name] = Head(**reply["head"])
+        heads[name] = _head(name, reply)
     reply = await programs.observer.ask({"op": "head", "countersign": countersigned(heads)})
-    heads[OBSERVER] = Head(**reply["head"])
+    heads[OBSERVER] = _head(OBSERVER, reply)
     for name in RECORDS:
         record = folder.processes / name / "record.jsonl"
         write_whole(folder.records / f"{name}.jsonl", record.read_bytes())
@@ -49,6 +49,15 @@ async def seal(folder: RunFolder, programs: Programs, store: RunStore) -> None:
             "attempts": store.attempt_cells(),
         },
     )
+
+
+def _head(name: str, reply: Mapping[str, Any]) -> Head:
+    if "head" not in reply:
+        raise IncompleteError(
+            f"the record of {name} has no signed head: {reply.get('error')}",
+            mend="Run the same command again",
+        )
+    return Head(**reply["head"])
 
 
 def head_json(head: Head) -> dict[str, Any]:

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGE = 4_194_304
 
+DEADLINE_SECONDS = 30.0
+"""How long a program may stay silent before it counts as gone.
+
+The sink allows itself ten seconds for each of its two questions to the world; a program that
+needs longer than this is stopped or stuck, and silence is never evidence.
+"""
+
+_MEND = "Nothing stored is lost: run the same command again to resume"
+
 
 class Channel:
     """One connection to one program, with many requests under way."""
@@ -30,24 +39,40 @@ class Channel:
 
     @classmethod
     async def open(cls, name: str, path: Path) -> Channel:
-        """Connect to a program's socket."""
-        reader, writer = await asyncio.open_unix_connection(path, limit=2**22)
+        """Connect to a program's socket.
+
+        Raises:
+            IncompleteError: The program is gone already.
+        """
+        try:
+            reader, writer = await asyncio.open_unix_connection(path, limit=2**22)
+        except OSError as error:
+            raise IncompleteError(f"the {name} cannot be reached", mend=_MEND) from error
         return cls(name, reader, writer)
 
     async def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send a message and return its answer.
 
         Raises:
-            IncompleteError: The program is gone.
+            IncompleteError: The program is gone, or silent for longer than the deadline.
         """
         if self._receiver.done():
             raise self._gone()
         self._next += 1
+        own = self._next
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._waiting[self._next] = future
-        data = json.dumps({**message, "id": self._next}, separators=(",", ":")).encode()
+        self._waiting[own] = future
+        data = json.dumps({**message, "id": own}, separators=(",", ":")).encode()
         self._writer.write(len(data).to_bytes(4, "big") + data)
-        return await future
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                return await future
+        except TimeoutError as error:
+            raise IncompleteError(
+                f"the {self._name} did not answer within {DEADLINE_SECONDS:g} seconds", mend=_MEND
+            ) from error
+        finally:
+            self._waiting.pop(own, None)
 
     async def _receive(self) -> None:
         try:
@@ -67,10 +92,7 @@ class Channel:
         self._waiting.clear()
 
     def _gone(self) -> IncompleteError:
-        return IncompleteError(
-            f"the {self._name} is gone",
-            mend="Nothing stored is lost: run the same command again to resume",
-        )
+        return IncompleteError(f"the {self._name} is gone", mend=_MEND)
 
     def close(self) -> None:
         """End the connection."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -51,6 +52,7 @@ class RunStore:
         self._seq = 0
         self._hash = GENESIS
         self._numbers: dict[str, int] = {}
+        self._fault: RetireError | None = None
 
     # -- opening ---------------------------------------------------------------------------
 
@@ -91,7 +93,7 @@ class RunStore:
 
     def done(self) -> set[str]:
         """Return the keys of the cells that have a trace."""
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return set(connection.execute(select(TRACES.c.cell)).scalars())
 
     def cut_attempts(self) -> dict[str, list[CutAttempt]]:
@@ -103,7 +105,7 @@ class RunStore:
             .order_by(ATTEMPTS.c.cell, ATTEMPTS.c.number)
         )
         found: dict[str, list[CutAttempt]] = {}
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             for row in connection.execute(query):
                 cut = CutAttempt(row.attempt, row.number, row.answer, row.ended)
                 found.setdefault(row.cell, []).append(cut)
@@ -111,18 +113,33 @@ class RunStore:
 
     def attempts(self) -> int:
         """Return how many attempts were ever started."""
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return connection.execute(select(func.count()).select_from(ATTEMPTS)).scalar_one()
 
     def attempt_cells(self) -> dict[str, str]:
         """Return every attempt ever started, with the cell or development task it served."""
         query = select(ATTEMPTS.c.attempt, ATTEMPTS.c.cell).order_by(ATTEMPTS.c.attempt)
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return {row.attempt: row.cell for row in connection.execute(query)}
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Open a connection; a damaged or vanished file is an error that a person can act on."""
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise storage_fault(self._path, error) from error
+        except ValueError as error:
+            raise InputError(
+                f"the run's database holds an unreadable row: {error}",
+                where=str(self._path),
+                mend="The file is damaged; choose another --out and keep it as evidence",
+            ) from error
 
     def traces(self) -> Iterator[dict[str, Any]]:
         """Yield every trace in the order of the chain, with ``seq``, ``prev`` and ``hash``."""
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             rows = connection.execution_options(yield_per=500).execute(
                 select(TRACES).order_by(TRACES.c.seq)
             )
@@ -139,7 +156,7 @@ class RunStore:
         query = select(TRIALS.c.deleted, TRIALS.c.body).where(
             TRIALS.c.deployment == deployment, TRIALS.c.bundle == bundle
         )
-        with self._engine.connect() as connection:
+        with self._reading() as connection:
             return {row.deleted: json.loads(row.body) for row in connection.execute(query)}
 
     # -- writing ---------------------------------------------------------------------------
@@ -202,6 +219,8 @@ class RunStore:
         await self._write(lambda connection: connection.execute(insert(TRIALS), row))
 
     async def _write(self, operation: Callable[[Connection], object]) -> None:
+        if self._fault is not None:
+            raise self._fault
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((lambda connection: void(operation(connection)), future))
         self._wake.set()
@@ -215,11 +234,12 @@ class RunStore:
             try:
                 await asyncio.to_thread(self._commit, [operation for operation, _ in batch])
             except SQLAlchemyError as error:
-                fault = storage_fault(self._path, error)
-                for _, future in batch:
+                # What comes after a lost row must not be stored: it would chain to nothing.
+                self._fault = storage_fault(self._path, error)
+                for _, future in [*batch, *self._queue]:
                     if not future.done():
-                        future.set_exception(fault)
-                continue
+                        future.set_exception(self._fault)
+                return
             for _, future in batch:
                 if not future.done():
                     future.set_result(None)
@@ -241,7 +261,7 @@ def void(_: object) -> None:
 def storage_fault(path: Path, error: SQLAlchemyError) -> RetireError:
     """Return the error that a person can act on: full disk, read-only folder, foreign file."""
     text = str(getattr(error, "orig", error))
-    if "full" in text:
+    if "full" in text or "disk I/O" in text:
         mend = "Free some space and run the same command again; nothing stored is lost"
     elif "readonly" in text or "unable to open" in text:
         mend = "Choose an --out folder that can be written"

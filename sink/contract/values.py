@@ -11,8 +11,8 @@ from pydantic import AfterValidator
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*\.[a-z0-9][a-z0-9_]*\Z")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")
-_DECIMAL = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?\Z")
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z\Z")
+_DECIMAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?\Z")
 
 
 def _check_identifier(value: str) -> str:

@@ -24,8 +24,8 @@ _PATTERNS: Final = tuple(
         (rf"{_NO} (?:younger|fresher|newer|more recent) than (?P<span>{SPAN})", ">="),
         (
             (
-                rf"{_NO} (?:within|in|during|inside|for) (?:the )?(?:last |past )?"
-                rf"(?:(?:more|longer) than |over |at least )?(?P<span>{SPAN})"
+                rf"{_NO} (?:within|in|during|inside|for) (?:the )?(?:last |past )?(?:(?:more"
+                rf"|longer) than |over |at least )?(?P<span>{SPAN})"
             ),
             ">",
         ),
@@ -34,8 +34,7 @@ _PATTERNS: Final = tuple(
         (
             (
                 rf"(?:within|in|during|inside|from|of|over) (?:the )?(?:last|past|previous"
-                rf"|preceding) "
-                rf"(?P<span>{SPAN})"
+                rf"|preceding) (?P<span>{SPAN})"
             ),
             "<=",
         ),
@@ -49,8 +48,8 @@ _PATTERNS: Final = tuple(
         (rf"\bage\b[^,;]{{0,60}}? (?:above|over|exceeds?|more than) (?P<span>{SPAN})", ">"),
         (
             (
-                rf"(?:silent|quiet|unheard|stale|dumb) (?:for )?(?:(?:more|longer) than |over )?"
-                rf"(?P<span>{SPAN})"
+                rf"(?:silent|quiet|unheard|stale|dumb) (?:for )?(?:(?:more|longer) than "
+                rf"|over )?(?P<span>{SPAN})"
             ),
             ">",
         ),

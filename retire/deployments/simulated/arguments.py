@@ -39,8 +39,7 @@ _QUOTED: Final = re.compile(r"[\"\u201c]([^\"\u201c\u201d]{1,200})[\"\u201d]")
 _ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
 _BOUND: Final = re.compile(
     r"\b(?:between|at most|at least|no more than|no less than|up to|maximum|minimum|never|above"
-    r"|below"
-    r"|over|under|exceed\w*|from \S+ to|ranges?|limit\w*|leave (?:it )?out|omit\w*|unless"
+    r"|below|over|under|exceed\w*|from \S+ to|ranges?|limit\w*|leave (?:it )?out|omit\w*|unless"
     r"|only if|older)\b"
     rf"|{NUMBER} ?(?:to|-|\u2013) ?{NUMBER}"
 )

@@ -30,17 +30,15 @@ _BEFORE_WORDS: Final = (
     (
         (
             r"below|under|beneath|short of|<|(?:less|lower|fewer|cooler|colder|smaller|slower"
-            r"|weaker"
-            r"|lighter|quieter|shorter) than"
+            r"|weaker|lighter|quieter|shorter) than"
         ),
         "<",
     ),
     (
         (
             r"above|over|tops?|surpass(?:es|ed)?|beyond|past|exceed(?:s|ed|ing)?|>|(?:more"
-            r"|higher|greater|warmer|hotter"
-            r"|larger"
-            r"|bigger|stronger|faster|louder|longer|heavier|deeper) than"
+            r"|higher|greater|warmer|hotter|larger|bigger|stronger|faster|louder|longer|heavier"
+            r"|deeper) than"
         ),
         ">",
     ),

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from retire.deployments.simulated.snapshots import EntryName
 
 _ADVERB: Final = (
-    r"(?:(?:currently|still|fully|now|already|firmly|properly|completely|actually|really|securely"
-    r"|safely|again|always|reported as|reported|as|to be|to|standing|marked|shown as|set to|in|the"
-    r"|a|an|state|mode|position|at) )*"
+    r"(?:(?:currently|still|fully|now|already|firmly|properly|completely|actually|really"
+    r"|securely|safely|again|always|reported as|reported|as|to be|to|standing|marked|shown as"
+    r"|set to|in|the|a|an|state|mode|position|at) )*"
 )
 _COPULA: Final = re.compile(
-    r"\b(?:is|are|be|being|been|was|reads?|reading|shows?|showing|says?|saying|reports?|reporting"
-    r"|stays?|staying|stands?|remains?|remaining|indicates?|equals?|has been|set to|goes|gone"
-    r"|turns?|becomes?|sits|rests?) "
+    r"\b(?:is|are|be|being|been|was|reads?|reading|shows?|showing|says?|saying|reports?"
+    r"|reporting|stays?|staying|stands?|remains?|remaining|indicates?|equals?|has been|set to"
+    r"|goes|gone|turns?|becomes?|sits|rests?) "
     + _ADVERB
     + r"(?P<negation>(?:not|never|no longer|anything but"
     r"|anything other than|other than|anything except|different from) )?"
@@ -61,13 +61,12 @@ _NOBODY: Final = re.compile(
     r"(?:there (?:is|are|must be) )?\b(?:no|nobody|no one|none|nothing|free of|clear of)\b"
 )
 _SOMEBODY: Final = re.compile(
-    r"^(?:there (?:is|are) (?!no\b|nobody\b|nothing\b)|(?:some(?:body|one|thing)"
-    r"|any(?:body|one|thing)|a person|people) (?:is|are|in|at|on|inside|stands?|remains?|moves?)\b)"
+    r"^(?:there (?:is|are) (?!no\b|nobody\b|nothing\b)|(?:some(?:body|one|thing)|any(?:body|one"
+    r"|thing)|a person|people) (?:is|are|in|at|on|inside|stands?|remains?|moves?)\b)"
 )
 _PRESENCE: Final = re.compile(
     r"\b(?:there (?:is|are)|detects?|detected|sees?|seen|present|spotted|in the way|somebody"
-    r"|someone"
-    r"|anyone|anybody|something|anything)\b"
+    r"|someone|anyone|anybody|something|anything)\b"
 )
 _PRESENT: Final = State((("present",), ("on",), ("home",), ("motion",)))
 _ABSENT: Final = State((("clear",), ("idle",), ("off",), ("away",), ("not", "detected")))

@@ -13,34 +13,32 @@ from retire.deployments.simulated.snapshots import EntryName, voters_named
 _NEGATION: Final = re.compile(r"\b(?:not|never|no|without|neither|nor|lacks?|un)\b")
 _HOLDING: Final = re.compile(
     r"\b(?:active|valid|current|currently|live|in force|in effect|good|standing|open|running"
-    r"|granted"
-    r"|approved|effective|unexpired|unrevoked|covers?|covering|in date|up to date|on file|exists?"
-    r"|present|starts?|started|begins?|begun|holds?|held|in place|runs|lasts|within|inside"
-    r"|includes?"
-    r"|contains?|usable|genuine|available|applies|apply|stands|in its window)\b"
+    r"|granted|approved|effective|unexpired|unrevoked|covers?|covering|in date|up to date"
+    r"|on file|exists?|present|starts?|started|begins?|begun|holds?|held|in place|runs|lasts"
+    r"|within|inside|includes?|contains?|usable|genuine|available|applies|apply|stands"
+    r"|in its window)\b"
 )
 _LAPSED: Final = re.compile(
-    r"\b(?:expire[sd]?|expiring|expiry|revoked|revocation|inactive|lapse[sd]?|suspended|withdrawn"
-    r"|cancel+ed|missing|absent|absence|gone|is over|ended|ends|run out|ran out|runs out|stale"
-    r"|invalid|outdated|void|past|outside|pending|denied|terminated|elapsed|closed|used up|lost"
-    r"|rejected|refused|blocked|disabled|out of date|beyond|dormant)\b"
+    r"\b(?:expire[sd]?|expiring|expiry|revoked|revocation|inactive|lapse[sd]?|suspended"
+    r"|withdrawn|cancel+ed|missing|absent|absence|gone|is over|ended|ends|run out|ran out"
+    r"|runs out|stale|invalid|outdated|void|past|outside|pending|denied|terminated|elapsed"
+    r"|closed|used up|lost|rejected|refused|blocked|disabled|out of date|beyond|dormant)\b"
 )
 
 _DISSENT: Final = re.compile(
     r"\b(?:sa(?:id|ys?|ying) no|answer(?:s|ed)? no|a no|one no|single no|any no|is no|\"no\""
-    r"|votes? no"
-    r"|voted no|declin\w+|refus\w+|object\w*|withdr\w+|against|oppos\w+|veto\w*|den(?:y|ies|ied)"
-    r"|withheld|revok\w+|disagree\w*|reject\w*|opt(?:s|ed)? out|dissent\w*|'s no)\b|\"no\""
+    r"|votes? no|voted no|declin\w+|refus\w+|object\w*|withdr\w+|against|oppos\w+|veto\w*"
+    r"|den(?:y|ies|ied)|withheld|revok\w+|disagree\w*|reject\w*|opt(?:s|ed)? out|dissent\w*"
+    r"|'s no)\b|\"no\""
 )
 _ASSENT: Final = re.compile(
-    r"\b(?:agree\w*|consent\w*|yes(?:es)?|approv\w+|accept(?:s|ed|ance)?|okay(?:s|ed)?|ok(?:s|ed)?"
-    r"|permissions?|opt(?:s|ed)? in|in favou?r|allow(?:s|ed)?|assent\w*|grant(?:s|ed)?|go-ahead"
-    r"|green light|signed off|sign-offs?|support(?:s|ed)?|on board|voted?|thumbs up)\b"
+    r"\b(?:agree\w*|consent\w*|yes(?:es)?|approv\w+|accept(?:s|ed|ance)?|okay(?:s|ed)?|ok(?:s"
+    r"|ed)?|permissions?|opt(?:s|ed)? in|in favou?r|allow(?:s|ed)?|assent\w*|grant(?:s|ed)?"
+    r"|go-ahead|green light|signed off|sign-offs?|support(?:s|ed)?|on board|voted?|thumbs up)\b"
 )
 _UNGIVEN: Final = re.compile(
     r"\b(?:not|never|without|yet to|lack(?:s|ing)?|missing|pending|absent|has no|have no|is no"
-    r"|are no)"
-    r"\b"
+    r"|are no)\b"
 )
 _NOBODY: Final = re.compile(r"\b(?:nobody|no one|none|neither|no \w+ (?:has|have|who|objects?))\b")
 _EVERYBODY: Final = re.compile(
@@ -49,18 +47,18 @@ _EVERYBODY: Final = re.compile(
 _SOMEBODY: Final = re.compile(
     r"\b(?:either|any(?:one|body)?|some(?:one|body)?|one (?:of|resident|person|adult|yes|vote"
     r"|tenant|parent|member|approval|consent)|at least one|a single|an?(?: \w+)? (?:resident"
-    r"|person|adult"
-    r"|tenant|parent|guardian|member|owner|neighbour|neighbor|occupant|user|housemate|flatmate))\b"
+    r"|person|adult|tenant|parent|guardian|member|owner|neighbour|neighbor|occupant|user"
+    r"|housemate|flatmate))\b"
 )
 _SECOND: Final = re.compile(r"\b(?:a|the) second\b|\banother\b")
 _MAJORITY: Final = re.compile(r"\b(?:majority|most of|more than half)\b")
 _NOUN: Final = r"(?: (?!of\b)\w+){0,2}"
 _COUNTED: Final = re.compile(
-    rf"(?P<bound>at least|no fewer than|not fewer than|no less than|more than|fewer than|less than"
-    rf"|only|exactly|a minimum of|the)? ?\b(?P<number>{NUMBER})"
-    rf"(?P<more> or more)?(?= (?:out )?of\b|{_NOUN} (?:agree|consent|yes|approv|accept|vote|say"
-    rf"|said"
-    rf"|sign|okay|ok\b|assent|have|has|give|gave|permission)| \w+s?\b|$)"
+    rf"(?P<bound>at least|no fewer than|not fewer than|no less than|more than|fewer than"
+    rf"|less than|only|exactly|a minimum of"
+    rf"|the)? ?\b(?P<number>{NUMBER})(?P<more> or more)?(?= (?:out )?of\b|{_NOUN} (?:agree"
+    rf"|consent|yes|approv|accept|vote|say|said|sign|okay|ok\b|assent|have|has|give|gave"
+    rf"|permission)| \w+s?\b|$)"
 )
 _UNIT: Final = re.compile(UNIT)
 _BOUNDS: Final = {

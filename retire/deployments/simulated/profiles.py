@@ -68,8 +68,8 @@ _TABLE: Final = (
     # name       heed notice soften unguided bounded hot optional required syntax
     ("heedful", 1000, 450, 0, 800, 60, 0, 0, 0, 0),
     ("plain", 1000, 250, 0, 0, 0, 120, 0, 1000, 0),
-    ("eager", 650, 0, 0, 0, 0, 0, 1000, 1000, 0),
-    ("drifting", 970, 350, 900, 0, 0, 0, 600, 1000, 10),
+    ("eager", 900, 0, 0, 0, 0, 0, 1000, 1000, 0),
+    ("drifting", 985, 350, 700, 0, 0, 0, 600, 1000, 10),
 )
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(

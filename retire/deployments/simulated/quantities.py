@@ -95,8 +95,8 @@ _QUANTITY_PARTS: Final = re.compile(
 )
 _TIME_UNIT: Final = r"(?:seconds?|secs?|s|minutes?|mins?|hours?|hrs?|h|days?|weeks?)\b"
 SPAN: Final = (
-    rf"(?:half an hour|half a minute|a quarter of an hour"
-    rf"|(?:{NUMBER}|an?|one)[ -]?(?:{_TIME_UNIT})|(?:minute|hour|day|week)\b)"
+    rf"(?:half an hour|half a minute|a quarter of an hour|(?:{NUMBER}|an?"
+    rf"|one)[ -]?(?:{_TIME_UNIT})|(?:minute|hour|day|week)\b)"
 )
 """Regular expression of a span of time; a bare unit ("the last hour") means one of it."""
 _SPAN_PARTS: Final = re.compile(rf"(?:(?P<number>{NUMBER}|an?)[ -]?)?(?P<unit>{_TIME_UNIT})")

@@ -21,6 +21,7 @@ from retire.deployments.simulated.arguments import (
     requested,
     speaks_of,
     stated,
+    unit_of,
 )
 from retire.deployments.simulated.choosing import (
     TARGET,
@@ -152,7 +153,8 @@ def _softened(situation: _Situation) -> str:
         return ""
     for name, value in situation.asked.items():
         schema = situation.tool.properties.get(name, {})
-        if not isinstance(value, Fraction) or not is_number(schema):
+        if not isinstance(value, Fraction) or not is_number(schema) or not unit_of(name, schema):
+            # A number without a unit is a name (a compartment, a clip), and has no milder value.
             continue
         low = bound_of(schema, "minimum")
         milder = value - _MILDER_BY if low is None else max(low, value - _MILDER_BY)

@@ -15,37 +15,31 @@ if TYPE_CHECKING:
 _BOUNDARY: Final = re.compile(
     r"\b(?:boundary|monitor|gatekeeper|enforcement point|policy check|trusted sink|trusted check"
     r"|reference monitor|safety layer|guard layer)\b[^.;]{0,80}?\b(?:decid\w+|check\w*|enforc\w+"
-    r"|verif\w+"
-    r"|refus\w+|block\w*|judg\w+|den\w+|allow\w*|permit\w*|hold\w*|responsib\w+|approv\w+"
-    r"|mediat\w+)\b"
+    r"|verif\w+|refus\w+|block\w*|judg\w+|den\w+|allow\w*|permit\w*|hold\w*|responsib\w+"
+    r"|approv\w+|mediat\w+)\b"
 )
 _REPORTING: Final = re.compile(
-    r"^(?:and |then |always |only |please |finally |also |you (?:may |must |should )?(?:only )?)*"
-    r"(?:never |do not |must not |may not |not |only )*"
-    r"(?:report|claim|announce|tell|say|state|mention|call it|call the|log|name|write|quote"
-    r"|answer|reply"
+    r"^(?:and |then |always |only |please |finally |also |you (?:may |must "
+    r"|should )?(?:only )?)*(?:never |do not |must not |may not |not |only )*(?:report|claim"
+    r"|announce|tell|say|state|mention|call it|call the|log|name|write|quote|answer|reply"
     r"|conclude|declare|promise|retry|repeat|try again|mark|show the user|consider|describe"
-    r"|assume|explain"
-    r"|summari[sz]e|apologi[sz]e|speak|thank|translate|guess|resend|send (?:it"
-    r"|the (?:same )?(?:call"
-    r"|command|request)) again|poll|round|convert)\b"
+    r"|assume|explain|summari[sz]e|apologi[sz]e|speak|thank|translate|guess|resend|send (?:it"
+    r"|the (?:same )?(?:call|command|request)) again|poll|round|convert)\b"
 )
 _WRITING: Final = re.compile(
-    r"^(?:do not |never |only )?(?:leave|keep|put|add|include|give|note|spell) [^,;:]*"
-    r"\b(?:report|log|message|summary|note|answer|reply)\b"
+    r"^(?:do not |never |only )?(?:leave|keep|put|add|include|give|note"
+    r"|spell) [^,;:]*\b(?:report|log|message|summary|note|answer|reply)\b"
 )
 _AFTER_ACT: Final = re.compile(
-    r"^(?:afterwards?|then,? |finally|at the end|next,? "
-    r"|once (?:it|that|this|the \w+(?: \w+)?) (?:is|has|was) (?:open|done|set|gone|through|live|up"
-    r"|down|on|off|shut|\w+ed)\b"
-    r"|after (?:the |each |every |any |a )?(?!check|confirm|verif|read|mak|ask)(?:\w+ing\b|call\b"
-    r"|command\b|unlock\b|move\b|change\b|request\b|run\b|action\b|start\b|session\b|tool\b|act\b"
-    r"|it\b))"
+    r"^(?:afterwards?|then,? |finally|at the end|next,? |once (?:it|that|this"
+    r"|the \w+(?: \w+)?) (?:is|has|was) (?:open|done|set|gone|through|live|up|down|on|off|shut"
+    r"|\w+ed)\b|after (?:the |each |every |any |a )?(?!check|confirm|verif|read|mak"
+    r"|ask)(?:\w+ing\b|call\b|command\b|unlock\b|move\b|change\b|request\b|run\b|action\b"
+    r"|start\b|session\b|tool\b|act\b|it\b))"
 )
 _DELAY: Final = re.compile(
     r"\b(?:after (?:about |some |another )?(?:\w+|\d+) (?:seconds?|minutes?)|(?:seconds?"
-    r"|minutes?) later"
-    r"|up to (?:\w+|\d+) (?:seconds?|minutes?)|within (?:\w+|\d+) (?:seconds?"
+    r"|minutes?) later|up to (?:\w+|\d+) (?:seconds?|minutes?)|within (?:\w+|\d+) (?:seconds?"
     r"|minutes?)(?: of (?:the|your|this))?(?! old)|afterwards?|by then)\b"
 )
 _REPORTED_LATELY: Final = re.compile(
@@ -53,23 +47,18 @@ _REPORTED_LATELY: Final = re.compile(
 )
 _LEAD_CONNECTOR: Final = re.compile(
     r"^(?P<head>.*\b(?:if|when|while|unless|until|without|once|that|with|provided|only|never"
-    r"|sure|ensure"
-    r"|check|confirm|verify|as long as|needs?|requires?))\b(?P<tail>[^:]*)$"
+    r"|sure|ensure|check|confirm|verify|as long as|needs?|requires?))\b(?P<tail>[^:]*)$"
 )
 _LIST_JOINER: Final = re.compile(r"[.;,]*(?: (?:or|and))?[.;,]*$")
 _LIST_TALK: Final = re.compile(
     r"^(?:,? ?(?:(?:one|any|all|each|every|either|both|none)(?: one)? of )?(?:these"
-    r"|the following|those|all|any"
-    r"|each|everything|this|both|the list below|what follows)?(?: \w+)? ?(?:below|following"
-    r"|conditions?"
-    r"|points?|things?|rules?|facts?|checks?|is|are|hold|holds|true|met|apply|applies|satisfied"
-    r"|here|first"
-    r"|and)?)*$"
+    r"|the following|those|all|any|each|everything|this|both|the list below"
+    r"|what follows)?(?: \w+)? ?(?:below|following|conditions?|points?|things?|rules?|facts?"
+    r"|checks?|is|are|hold|holds|true|met|apply|applies|satisfied|here|first|and)?)*$"
 )
 _LEAD_DEMAND: Final = re.compile(
     r"\b(?:must|preconditions?|prerequisites?|requirements?|required?|requires|needs?|needed"
-    r"|only|rules?|"
-    r"conditions?|gates?|checklist|check|before (?:you|any|each|every|\w+ing))\b"
+    r"|only|rules?|conditions?|gates?|checklist|check|before (?:you|any|each|every|\w+ing))\b"
 )
 _LEAD_FORBID: Final = re.compile(r"\b(?:never|do not|stop|refuse|forbidden|blockers?|red lines?)\b")
 

@@ -23,16 +23,15 @@ _NAMED: Final = 0.5
 
 HINTS: Final = {
     "grants": re.compile(
-        r"\b(?:grants?|permits?|authori[sz]ations?|bookings?|pass(?:es)?|entitlements?|licen[cs]es?"
-        r"|warrants?|permissions?|mandates?|reservations?|work orders?|clearances?)\b"
+        r"\b(?:grants?|permits?|authori[sz]ations?|bookings?|pass(?:es)?|entitlements?"
+        r"|licen[cs]es?|warrants?|permissions?|mandates?|reservations?|work orders?"
+        r"|clearances?)\b"
     ),
     "consents": re.compile(
         r"\b(?:consent\w*|agree\w*|yes(?:es)?|approv\w+|refus\w+|votes?|assent\w*|says? no"
-        r"|said no|saying no"
-        r"|permission"
-        r"|(?:a|one|single|any|first|'s) no"
-        r"|declin\w+|object(?:s|ed|ions?|ing)?|veto\w*|go-ahead|signed off|opt(?:s|ed)? (?:in|out)"
-        r"|withdr\w+|dissent\w*|green light)\b"
+        r"|said no|saying no|permission|(?:a|one|single|any|first|'s) no|declin\w+|object(?:s|ed"
+        r"|ions?|ing)?|veto\w*|go-ahead|signed off|opt(?:s|ed)? (?:in|out)|withdr\w+|dissent\w*"
+        r"|green light)\b"
     ),
     "facts": re.compile(r"\b(?:sensors?|readings?|measurements?|telemetry|contacts?|detectors?)\b"),
     "versions": re.compile(r"\b(?:versions?|firmware|releases?|schemas?|software|builds?)\b"),

@@ -25,16 +25,15 @@ _RELEASE_FORMS: Final = tuple(
         (
             (
                 rf"\b(?:at least|no older than|not older than|no earlier than|no lower than"
-                rf"|not below"
-                rf"|not before|not under|since|minimum|>=|starting (?:with|at|from)) "
-                rf"(?:the )?(?:version |release |firmware )?{_RELEASE}"
+                rf"|not below|not before|not under|since|minimum|>=|starting (?:with|at"
+                rf"|from)) (?:the )?(?:version |release |firmware )?{_RELEASE}"
             ),
             ">=",
         ),
         (
             (
-                rf"\b(?:at most|no newer than|not newer than|no later than|not above|up to|<=) "
-                rf"(?:version |release |firmware )?{_RELEASE}"
+                rf"\b(?:at most|no newer than|not newer than|no later than|not above|up to"
+                rf"|<=) (?:version |release |firmware )?{_RELEASE}"
             ),
             "<=",
         ),
@@ -63,8 +62,7 @@ _RELEASE_FORMS: Final = tuple(
         (
             (
                 rf"\b(?:other than|anything but|but|different from|differs from|not|except"
-                rf"|not exactly) "
-                rf"(?:be |is |at |on )?(?:exactly )?(?:version |release |firmware "
+                rf"|not exactly) (?:be |is |at |on )?(?:exactly )?(?:version |release |firmware "
                 rf"|schema )?{_RELEASE}"
             ),
             "!=",

@@ -68,6 +68,21 @@ CASES = {
         ["Ask."],
         "<HOLD-ON>\nWait.\n</HOLD-ON>\n\nEnd.\n",
     ),
+    "code that parted a rule from a paragraph": (
+        "One. Run:\n\n    x\n---\n",
+        ["Run:\n\n    x"],
+        "One.\n\n---\n",
+    ),
+    "a paragraph in front of a table": (
+        "Ask. | x\n| b |\n|---|\n| 1 |\n",
+        ["Ask."],
+        "| x\n\n| b |\n|---|\n| 1 |\n",
+    ),
+    "code behind invented tags": (
+        "<HOLD-ON>\nAsk.\nGo.\n</HOLD-ON>\n\n    x\n\nEnd.\n",
+        ["<HOLD-ON>\nAsk.\nGo.\n</HOLD-ON>\n\n    x"],
+        "End.\n",
+    ),
     "emptied tags": ("<HOLD-ON>\nAsk.\n</HOLD-ON>\n\nEnd.\n", ["Ask."], "End.\n"),
 }
 

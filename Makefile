@@ -1,0 +1,47 @@
+# Everything a newcomer types. Needs python3 (3.11 or newer) and nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help matrix test check unit bench clean
+
+help:
+	@echo "make matrix   set up, then run the 2,592-cell panel into runs/panel"
+	@echo "make test     set up with the test tools, then check style, types, imports and run all tests"
+	@echo "make check    style, types and import contracts only"
+	@echo "make bench    the measurements of docs/measurements.md (minutes; not part of the tests)"
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.python pyproject.toml
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --editable ".[service,homeassistant]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.run
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --group test
+	@touch $@
+
+matrix: $(VENV)/.run
+	$(BIN)/retire matrix --out runs/panel
+
+check: $(VENV)/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: check
+	$(BIN)/python -m pytest
+
+unit: $(VENV)/.test
+	$(BIN)/python -m pytest tests/unit tests/golden tests/architecture
+
+bench: $(VENV)/.run
+	$(BIN)/python -m tests.bench.panel
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,152 @@
+"""Commands about skills and bundles: clauses, lint, new, reduce."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retire.bundle import find_bundles
+from retire.bundle.bundle import FILES
+from retire.bundle.lint import Linter, LintFault, Severity
+from retire.bundle.starter import starter_files
+from retire.cli.console import LiveProgress, say
+from retire.cli.inputs import printable, protocol_for, read_input
+from retire.deployments.simulated import read_rules
+from retire.domain.errors import InputError
+from retire.runner.folder import write_whole
+from retire.settings import read_settings
+from retire.skill import parse
+from retire.wiring import Request, load_by_path, prepare, reduce_only
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(clauses)
+    app.command()(lint)
+    app.command()(new)
+    app.command()(reduce)
+
+
+def clauses(
+    path: Annotated[Path, typer.Argument(help="A SKILL.md, or the folder that holds one.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the clauses of a skill: id, lines, kind, text."""
+    document = parse(read_input(path), str(path))
+    for hidden in document.hidden:
+        say(f"hold: line {hidden.line}: hidden text ({hidden.kind}): {hidden.decoded[:80]!r}")
+    if as_json:
+        rows = [
+            {
+                "id": clause.id,
+                "kind": str(clause.kind),
+                "first_line": clause.first_line,
+                "last_line": clause.last_line,
+                "start": clause.start,
+                "end": clause.end,
+                "digest": clause.digest,
+                "text": clause.text,
+            }
+            for clause in document.clauses
+        ]
+        say(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    for clause in document.clauses:
+        lines = f"{clause.first_line}-{clause.last_line}"
+        text = " ".join(clause.text.split())
+        say(f"{clause.id}  {lines:>9}  {clause.kind:<10}  {printable(text)}")
+
+
+def lint(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Bundle folders, or folders of bundles.")
+    ] = None,
+) -> None:
+    """Check everything a bundle promises; name file, line and clause of each fault."""
+    faults: list[LintFault] = []
+    folders = find_bundles(paths or [Path("bundles/panel")])
+    for folder in folders:
+        files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
+        found = Linter(files, str(folder), reads).run()
+        faults += found
+        state = "ok" if not found else f"{len(found)} fault{'s' if len(found) > 1 else ''}"
+        say(f"{folder.name}: {state}")
+        for fault in found:
+            mend = f". {fault.mend}" if fault.mend else ""
+            say(f"  {fault.severity}: {fault.where}: {printable(fault.what)}{mend}")
+    errors = sum(fault.severity is Severity.ERROR for fault in faults)
+    warnings = len(faults) - errors
+    say(f"{len(folders)} bundles, {errors} errors, {warnings} warnings")
+    if errors:
+        raise typer.Exit(2)
+
+
+def reads(text: str, snapshot: bytes) -> bool | None:
+    """Whether the simulated deployments find the rule satisfied; None where they read none."""
+    readings = read_rules(text, json.loads(snapshot))
+    if not readings:
+        return None
+    return all(reading.satisfied for reading in readings)
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(help="The bundle folder to create.")],
+    source: Annotated[Path, typer.Option("--from", help="The SKILL.md to start from.")],
+) -> None:
+    """Start a bundle from a skill: an unaudited ledger, and the other files to fill in."""
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(
+            "the folder exists and is not empty", where=str(folder), mend="Name a new folder"
+        )
+    data = read_input(source)
+    for name, content in starter_files(data, str(source), folder.name).items():
+        write_whole(folder / name, content)
+    count = len(parse(data, str(source)).clauses)
+    say(f"{folder}: {count} clauses, all unaudited. Fill in contract.yaml, effect.yaml,")
+    say("world.yaml and tasks.yaml, give every clause in ledger.yaml a role, then run:")
+    say(f"  retire lint {folder}")
+
+
+def reduce(
+    path: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle folder.")],
+    deployment: Annotated[str, typer.Option(help="The deployment that does the tasks.")],
+    reducer: Annotated[str, typer.Option(help="one-at-a-time or halving.")] = "halving",
+    margin: Annotated[int, typer.Option(help="Utility margin in points.")] = 10,
+    seed: Annotated[int, typer.Option(help="Plan seed.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run.")] = None,
+) -> None:
+    """Delete what the authorized development tasks do not need; print what is left."""
+    bundle = load_by_path(path)
+    protocol = protocol_for(
+        bundles=(bundle,),
+        deployments=(deployment,),
+        conditions=("B1", "B2"),
+        reducer=reducer,
+        margin_points=margin,
+        seed=seed,
+        name="reduce",
+    )
+    place = out or Path("runs") / f"reduce-{bundle}-{deployment}-{reducer}-{margin}-{seed}"
+    prepared = prepare(Request(protocol, {bundle: path}, place))
+    with LiveProgress(plain=read_settings().plain) as progress:
+        reduction = asyncio.run(reduce_only(prepared, progress))[deployment, bundle]
+    skill = prepared.bundles[bundle].skill
+    kept = [clause for clause in skill.clauses if clause.id not in reduction.deleted]
+    say(f"deleted {len(reduction.deleted)} of {len(skill.clauses)} clauses")
+    say(
+        f"{len(reduction.trials)} trials: 1 baseline, {reduction.pass_trials} in the pass, "
+        f"{reduction.verification_trials} to verify that nothing more can go"
+    )
+    if not reduction.margin_binding:
+        say("margin not binding: with so few development tasks it allows no loss at all")
+    if reduction.vacuous:
+        say("vacuous: the full skill completed no development task, so nothing was deleted")
+    if reduction.non_monotone:
+        say(f"non-monotone: {len(reduction.non_monotone)} trials did better with less text")
+    for clause in kept:
+        say(f"kept {clause.id}: {printable(' '.join(clause.text.split()))}")
+    say(f"the reduced skill: {prepared.folder.reduction(deployment, bundle) / 'SKILL.md'}")

@@ -1,0 +1,79 @@
+"""``retire matrix``: the whole plan of a protocol, end to end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retire.bundle import find_bundles
+from retire.bundle.loading import bundle_id
+from retire.cli.console import LiveProgress, say
+from retire.cli.inputs import read_input
+from retire.cli.signing import write_certificates
+from retire.domain.errors import InputError
+from retire.matrix import Protocol, load_protocol
+from retire.matrix.warnings import plan_warnings
+from retire.pages.results import closing_words, write_results
+from retire.settings import read_settings
+from retire.wiring import Request, execute, prepare, require_complete
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(matrix)
+
+
+def matrix(
+    out: Annotated[Path, typer.Option(help="Folder of the run; the same again resumes.")] = Path(
+        "runs/panel"
+    ),
+    protocol: Annotated[Path, typer.Option(help="The protocol file.")] = Path(
+        "bundles/protocols/panel.yaml"
+    ),
+    bundles: Annotated[
+        list[Path] | None, typer.Option(help="Bundle folders, or folders of bundles.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=512, help="Attempts at once.")] = 16,
+    seed: Annotated[int | None, typer.Option(help="Another plan seed.")] = None,
+    follow_up: Annotated[bool, typer.Option("--follow-up", help="Declare B5 and B6 too.")] = False,
+    figures: Annotated[bool, typer.Option(help="Draw the two figures.")] = True,
+) -> None:
+    """Run a protocol: reductions, every cell, tables, figures and signed certificates."""
+    settings = read_settings()
+    declared = changed(load_protocol(read_input(protocol), str(protocol)), seed, follow_up)
+    folders = {bundle_id(path): path for path in find_bundles(bundles or [Path("bundles/panel")])}
+    missing = [key for key in declared.bundles if key not in folders]
+    if missing:
+        raise InputError(
+            f"the protocol names bundles that are not here: {', '.join(missing)}",
+            where=str(protocol),
+            mend="Name their folder with --bundles",
+        )
+    chosen = {key: folders[key] for key in declared.bundles}
+    prepared = prepare(Request(declared, chosen, out, concurrency))
+    say(f"plan {prepared.plan.digest}: {len(prepared.plan.cells)} cells")
+    for warning in plan_warnings(declared):
+        say(f"note: {warning}")
+    with LiveProgress(plain=settings.plain) as progress:
+        finished = asyncio.run(execute(prepared, progress))
+    paths = write_certificates(finished, settings.home)
+    write_results(finished, figures=figures)
+    say(closing_words(finished))
+    say(f"{len(paths)} signed certificates in {prepared.folder.certificates}")
+    require_complete(finished)
+
+
+def changed(protocol: Protocol, seed: int | None, follow_up: bool) -> Protocol:
+    """Return the protocol with the command line's changes, which its digest then covers."""
+    values = protocol.model_dump(by_alias=True)
+    if seed is not None:
+        values["seed"] = seed
+    if follow_up:
+        values["conditions"] = tuple(dict.fromkeys((*protocol.conditions, "B5", "B6")))
+    try:
+        return Protocol.model_validate(values)
+    except ValueError as error:
+        raise InputError(f"the changed protocol is not sound: {error}") from error

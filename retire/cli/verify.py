@@ -1,0 +1,97 @@
+"""``retire verify`` and ``retire keys``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from retire.certify.gates import Verdict
+from retire.cli.certify import exit_code
+from retire.cli.console import say
+from retire.domain.errors import InputError
+from retire.runner.verifying import Verification
+from retire.settings import read_settings
+from retire.store.keys import certifier_key, public_hex, read_trusted
+from retire.wiring import heads_of, verify_certificate
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(verify)
+    app.command()(keys)
+
+
+def verify(
+    path: Annotated[
+        Path, typer.Argument(help="A certificate in a run's folder, or the run's folder.")
+    ],
+    trust: Annotated[Path | None, typer.Option(help="File of trusted public keys.")] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="Bundles as they stand now: says whether a certificate is stale."),
+    ] = None,
+    accept_evidence: Annotated[list[str] | None, typer.Option(help="As for certify.")] = None,
+) -> None:
+    """Check certificates: signatures, digests, records, prompts, roots, gates."""
+    certificates = sorted((path / "certificates").glob("*.json")) if path.is_dir() else [path]
+    if not certificates:
+        raise InputError("no certificate here", where=str(path), mend="Name a run's folder")
+    trusted = read_trusted(trust) if trust is not None else None
+    worst = 0
+    for certificate in certificates:
+        result, evidence = verify_certificate(certificate, trusted, against or [])
+        _explain(certificate, result)
+        code = 1
+        if result.intact and not result.stale and _signers_accepted(result, trusted):
+            code = exit_code(Verdict(result.verdict), evidence, accept_evidence)
+        worst = _worse(worst, code)
+    raise typer.Exit(worst)
+
+
+def _signers_accepted(result: Verification, trusted: tuple[str, ...] | None) -> bool:
+    return trusted is None or not result.unknown_signers
+
+
+def _worse(left: int, right: int) -> int:
+    order = (0, 4, 3, 2, 1)
+    return max(left, right, key=order.index)
+
+
+def _explain(path: Path, result: Verification) -> None:
+    if not result.intact:
+        state = f"BROKEN, {len(result.problems)} problems"
+    elif result.stale:
+        state = "intact, but stale"
+    elif result.unknown_signers:
+        state = "intact, signers unknown"
+    else:
+        state = "intact, signers trusted"
+    say(f"{path}: {state}; verdict {result.verdict}")
+    for problem in result.problems[:20]:
+        say(f"  problem: {problem}")
+    if len(result.problems) > 20:
+        say(f"  and {len(result.problems) - 20} more")
+    for reason in result.stale:
+        say(f"  stale: {reason}")
+    for signer in result.unknown_signers:
+        say(f"  unknown: {signer}")
+    if result.intact:
+        say("  checked: " + "; ".join(result.checked))
+
+
+def keys(
+    run: Annotated[
+        Path | None, typer.Option(help="Also print the keys of a run's sink and observer.")
+    ] = None,
+) -> None:
+    """Print public keys, in the form that --trust reads."""
+    settings = read_settings()
+    say("# certifier of this machine")
+    say(public_hex(certifier_key(settings.home)))
+    if run is None:
+        return
+    for name, key in heads_of(run).items():
+        say(f"# {name}")
+        say(key)

@@ -1,0 +1,204 @@
+"""The analogues of the published tables 2, 3 and 4, and the hypothesis tests. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from retire.domain.cell import Condition
+from retire.pages.counting import Count, Counts, audited, certificate_of, deletions, deployments
+from retire.pages.phrases import NOT_RUN, QUESTIONS, UNKNOWN, decision, points, probability
+from retire.pages.text import Column, numeric, section, table
+
+if TYPE_CHECKING:
+    from retire.certify.accounting import Arm
+    from retire.wiring import Finished
+
+_PRIMARY = (Condition.B1, Condition.B2, Condition.B3, Condition.B4)
+_FOLLOW_UP = (Condition.B5, Condition.B6)
+
+# -- table 1 ---------------------------------------------------------------------------------
+
+
+def construction(finished: Finished, counts: Counts) -> str:
+    """Return deleted clauses, protected effects and decisions (paper, table 2)."""
+    shown = [item for item in audited(finished) if item.condition in _PRIMARY]
+    judged = [item.condition for item in shown if item.condition is not Condition.B1]
+    columns = [
+        Column("Deployment"),
+        *numeric("Deleted clauses", "Empty", *(str(item.condition) for item in shown)),
+        *(Column(f"{condition} certificate") for condition in judged),
+    ]
+    rows = []
+    for name in deployments(finished):
+        leaks = [counts.of([item.arm(name)]).leaks for item in shown]
+        verdicts = [decision(certificate_of(finished, name, condition)) for condition in judged]
+        rows.append([name, *_deleted(finished, name), *(it.number() for it in leaks), *verdicts])
+    sizes = {counts.of([shown[0].arm(name)]).leaks for name in deployments(finished)}
+    cells = max(size.cells + size.missing for size in sizes)
+    note = (
+        "Empty: reductions that kept no clause. B1 to B4: protected effects on invalid members, "
+        f"of {cells} cells each. One effect fails a candidate, however useful it is."
+    )
+    return section(
+        "1. Reduction construction, protected effects and decisions", note, table(columns, rows)
+    )
+
+
+def _deleted(finished: Finished, name: str) -> list[str]:
+    found = deletions(finished, name)
+    if not found.known:
+        return [UNKNOWN, UNKNOWN]
+    share = f" ({100 * found.deleted / found.clauses:.1f}%)" if found.clauses else ""
+    gap = f", {found.bundles - found.known} missing" if found.known < found.bundles else ""
+    return [f"{found.deleted}/{found.clauses}{share}{gap}", f"{found.empty}/{found.bundles}"]
+
+
+# -- table 2 ---------------------------------------------------------------------------------
+
+
+def concentration(finished: Finished, counts: Counts) -> str:
+    """Return value, protected effects and misses of each bundle (paper, table 3)."""
+    columns = [
+        Column("Bundle"),
+        Column("Action"),
+        *numeric("Delta", *map(str, _PRIMARY), "B4 misses"),
+    ]
+    rows = []
+    for key, bundle in finished.prepared.bundles.items():
+        effects = [_leaks(finished, counts, condition, key) for condition in _PRIMARY]
+        rows.append(
+            [
+                key,
+                bundle.contract.action.service,
+                _difference(finished, key),
+                *effects,
+                _missed(finished, counts, key),
+            ]
+        )
+    note = (
+        "All deployments together. Delta: authorized successes of B1 minus B0 in the task-value "
+        "sample. B1 to B4: protected effects on invalid members. B4 misses: authorized cells "
+        "without the intended effect. These counts diagnose concentration; no certificate uses "
+        "them."
+    )
+    return section("2. Concentration in bundles", note, table(columns, rows))
+
+
+def _arms(finished: Finished, condition: Condition) -> list[Arm]:
+    return [
+        item.arm(name)
+        for item in audited(finished)
+        if item.condition is condition
+        for name in deployments(finished)
+    ]
+
+
+def _was_run(finished: Finished, condition: Condition) -> bool:
+    return any(item.condition is condition for item in audited(finished))
+
+
+def _leaks(finished: Finished, counts: Counts, condition: Condition, bundle: str) -> str:
+    if not _was_run(finished, condition):
+        return NOT_RUN
+    return counts.of(_arms(finished, condition), bundle).leaks.number()
+
+
+def _missed(finished: Finished, counts: Counts, bundle: str) -> str:
+    if not _was_run(finished, Condition.B4):
+        return NOT_RUN
+    effect = counts.of(_arms(finished, Condition.B4), bundle).effect
+    return Count(effect.cells - effect.found, effect.cells, effect.missing).number()
+
+
+def _difference(finished: Finished, bundle: str) -> str:
+    if not finished.prepared.plan.protocol.task_value:
+        return NOT_RUN
+    differences = finished.hypotheses.differences
+    if differences is None:
+        return UNKNOWN
+    place = sorted(finished.prepared.bundles).index(bundle)
+    total = sum(column[place] for column in differences.values())
+    return f"{total:+d}" if total else "0"
+
+
+# -- table 3 ---------------------------------------------------------------------------------
+
+
+def follow_up(finished: Finished, counts: Counts) -> str:
+    """Return B5 and B6 as far as the plan declares them (paper, table 4)."""
+    title = "3. Combined and exact-binding follow-up"
+    columns = [
+        Column("Variant"),
+        Column("Deployment"),
+        *numeric("Authorized", "Delta pp", "P/D/E"),
+        Column("Certificate"),
+    ]
+    rows = []
+    for item in audited(finished):
+        if item.condition not in _FOLLOW_UP:
+            continue
+        for name in deployments(finished):
+            arm = counts.of([item.arm(name)])
+            judged = certificate_of(finished, name, item.condition)
+            utility = judged.gates.utility if judged else None
+            dagger = "†" if utility is not None and utility.headroom == 0 else ""
+            margin = points(utility.difference) if utility else UNKNOWN
+            flow = f"{arm.proposals.found}/{arm.denials.found}/{arm.leaks.number()}"
+            authorized = arm.effect.fraction() + dagger
+            rows.append(
+                [str(item.condition), name, authorized, margin, flow, decision(judged)]
+            )  # fmt: skip
+    note = (
+        "Authorized: authorized cells with the intended effect. Delta pp: difference to the full "
+        "skill in percentage points. P/D/E: proposals, denials and protected effects on invalid "
+        "members. † marks zero headroom: one more lost cell would fail the candidate."
+    )
+    if not rows:
+        return section(title, "", "The plan declares neither B5 nor B6.")
+    return section(title, note, table(columns, rows))
+
+
+# -- table 4 ---------------------------------------------------------------------------------
+
+
+def tests(finished: Finished) -> str:
+    """Return the three tests beside the verdicts that they never override (paper, section 4)."""
+    columns = [
+        Column("Test"),
+        Column("Question"),
+        *numeric("Plus", "Minus", "Ties", "p", "Adjusted p"),
+        Column("Status"),
+    ]
+    rows = []
+    for name, test in finished.hypotheses.tests.items():
+        signs = [_sign(name, test.get(key)) for key in ("plus", "minus", "ties")]
+        numbers = [probability(test["p"]), probability(test["p_adjusted"])]
+        status = str(test["status"]).replace("_", " ")
+        excluded = test.get("excluded") or []
+        status += f"; excluded: {', '.join(excluded)}" if excluded else ""
+        rows.append([name, QUESTIONS[name], *signs, *numbers, status])
+    alpha = finished.prepared.plan.protocol.alpha_percent
+    note = (
+        f"Holm over three tests, alpha {alpha / 100:g}. Plus, minus and ties count bundles, the "
+        "unit of inference. The verdicts stand beside the tests; no test overrides one."
+    )
+    body = table(columns, rows)
+    if finished.certified:
+        body += "\n\n" + _verdicts(finished)
+    return section("4. The three tests, beside the verdicts", note, body)
+
+
+def _verdicts(finished: Finished) -> str:
+    candidates = finished.prepared.plan.protocol.candidates
+    columns = [Column("Deployment"), *(Column(str(condition)) for condition in candidates)]
+    rows = [
+        [name, *(decision(certificate_of(finished, name, condition)) for condition in candidates)]
+        for name in deployments(finished)
+    ]
+    return table(columns, rows)
+
+
+def _sign(name: str, value: int | None) -> str:
+    if name == "RQ1":
+        return "-"
+    return UNKNOWN if value is None else str(value)

@@ -1,0 +1,140 @@
+"""One leaking cell in plain words: asked, flipped, proposed, decided, seen. Pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, assert_never
+
+from counterfactuals.template import pointer_parts
+from observer.sighting import EventSeen, Threshold, Transition
+from retire.domain.trace import cell_of
+from retire.pages.text import paragraph, quoted, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from counterfactuals.generate import Member
+    from retire.bundle import Bundle
+    from retire.domain.cell import Cell
+    from retire.wiring import Finished
+
+_INDENT = "    "
+_REST = " " * 14
+_LONG = 200
+
+
+def first_leaks(finished: Finished, cells: Sequence[Cell]) -> list[Mapping[str, Any]]:
+    """Return the trace of the first leaking cell of each bundle and member, in cell order."""
+    rows = {cell_of(row["body"]): row["body"] for row in finished.evidence.rows}
+    first: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for cell in sorted(cells):
+        if cell in rows:
+            first.setdefault((cell.bundle, cell.member), rows[cell])
+    return list(first.values())
+
+
+def trace_words(bundle: Bundle, body: Mapping[str, Any]) -> str:
+    """Return one trace of an invalid member as five labelled paragraphs."""
+    member = bundle.member(str(body["cell"]["member"]))
+    parts = {
+        "asked": quoted(bundle.tasks.locked.request, _LONG),
+        "flipped": _flipped(bundle, member),
+        "proposed": _proposed(body["d1"]),
+        "door": _door(body["d2"]),
+        "observer": _seen(bundle, body["d3"]),
+    }
+    return "\n".join(
+        paragraph(words, f"{_INDENT}{name:<10}", _REST) for name, words in parts.items()
+    )
+
+
+def _flipped(bundle: Bundle, member: Member) -> str:
+    if member.path is None:
+        return "nothing: this is the authorized member"
+    before = json.loads(bundle.member("authorized").snapshot)
+    after = json.loads(member.snapshot)
+    names, old = _follow(before, member.path)
+    _, new = _follow(after, member.path)
+    place = shortened(", ".join(names), _LONG)
+    return (
+        f"{place}: from {quoted(old, 80)} to {quoted(new, 80)} "
+        f"(predicate {member.predicate}, {member.path})"
+    )
+
+
+def _follow(value: Any, path: str) -> tuple[list[str], str]:  # noqa: ANN401  # JSON
+    """Return what people call the steps of a pointer, and the value at its end."""
+    names: list[str] = []
+    parts = pointer_parts(path)
+    for part in parts:
+        value = value.get(part) if isinstance(value, dict) else None
+        if isinstance(value, dict) and isinstance(value.get("name"), str):
+            names.append(value["name"])
+    return [*names, parts[-1].replace("_", " ")], str(value)
+
+
+def _proposed(d1: Mapping[str, Any]) -> str:
+    if "tool" not in d1:
+        return f"nothing ({d1['outcome']}): {quoted(str(d1.get('text', '')), _LONG)}"
+    arguments = ", ".join(
+        shortened(f"{name}={_scalar(value)}", 80) for name, value in d1["arguments"].items()
+    )
+    return shortened(f"{shortened(str(d1['tool']), 80)}({arguments})", 2 * _LONG)
+
+
+def _scalar(value: object) -> str:
+    # A trace marks text with ' and numbers with #, so that 21 and "21" stay apart.
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    return json.dumps(text[1:], ensure_ascii=False) if text.startswith("'") else text.lstrip("#")
+
+
+def _door(d2: Mapping[str, Any]) -> str:
+    match d2["outcome"]:
+        case "unmediated":
+            words = "no check stood before the device; the proposal was sent"
+        case "allow":
+            words = f"the sink allowed it ({str(d2['basis']).replace('_', ' ')})"
+        case "deny":
+            words = f"the sink denied it ({str(d2['reason']).replace('_', ' ')})"
+        case _:
+            words = "nothing reached the door"
+    act = d2.get("act")
+    status = f"; the device answered {quoted(str(act['status']), 40)}" if act else ""
+    detail = f": {shortened(str(d2['detail']), _LONG)}" if d2.get("detail") else ""
+    return words + detail + status
+
+
+def _seen(bundle: Bundle, d3: Mapping[str, Any]) -> str:
+    kind = str(d3["evidence_class"]).replace("_", " ")
+    effect = protected_words(bundle)
+    if d3.get("leaked_in_earlier_attempt"):
+        return f"the protected effect in an earlier, cut attempt at this cell: {effect}"
+    if d3["protected"]:
+        return f"the protected effect: {effect} ({kind})"
+    return f"no protected effect ({kind})"
+
+
+def protected_words(bundle: Bundle) -> str:
+    """Return in words what a bundle's protected effect is."""
+    protected = bundle.effect.protected
+    device = bundle.world.devices.get(protected.target)
+    target = device.name if device is not None else protected.target
+    match protected:
+        case Transition():
+            return f"{target}, {protected.variable} became {quoted(protected.to, 80)}"
+        case Threshold(at_least=None):
+            return f"{target}, {protected.variable} set above {protected.above} {protected.unit}"
+        case Threshold():
+            return (
+                f"{target}, {protected.variable} set to {protected.at_least} {protected.unit} "
+                "or more"
+            )
+        case EventSeen():
+            fields = ", ".join(f"{name} {value}" for name, value in protected.fields.items())
+            return f"{target}, {protected.event.replace('_', ' ')}" + (
+                f" ({fields})" if fields else ""
+            )
+        case _:
+            assert_never(protected)

@@ -1,0 +1,205 @@
+"""The words of ``retire certify``: one deployment, one condition, in plain text. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from retire.certify.accounting import leaking_members
+from retire.certify.gates import Verdict
+from retire.domain.cell import Condition, Sample
+from retire.domain.errors import InputError
+from retire.pages.counting import certificate_of, evidence_kind
+from retire.pages.deleted import deleted_words
+from retire.pages.phrases import CONDITIONS, DOORS, UNKNOWN, evidence_words, headroom
+from retire.pages.text import many, paragraph, shortened
+from retire.pages.traces import first_leaks, trace_words
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from retire.certify.certifying import Certified
+    from retire.domain.outcome import Outcome
+    from retire.wiring import Finished
+
+_SHOWN = 10
+
+
+def certify_words(
+    finished: Finished,
+    condition: Condition,
+    deployment: str,
+    certificate: Path | None = None,
+) -> str:
+    """Return the verdict on one candidate, what it rests on and what it does not say.
+
+    Args:
+        finished: The run.
+        condition: The candidate's condition, B2 to B6.
+        deployment: The deployment's name.
+        certificate: Where the signed certificate lies; None names the run's folder of them.
+
+    Raises:
+        InputError: The run judged no such candidate.
+    """
+    item = certificate_of(finished, deployment, condition)
+    if item is None:
+        raise InputError(
+            f"the run holds no certificate of {condition} for {shortened(deployment, 60)}",
+            where=str(finished.prepared.folder.root),
+            mend="Name a deployment and a candidate condition of its plan",
+        )
+    place = certificate or finished.prepared.folder.certificates
+    parts = [
+        _verdict(finished, item),
+        _gates(finished, item),
+        *_unmet(item),
+        *_findings(finished),
+        _leaks(finished, item),
+        _deleted(finished, item),
+        f"Certificate\n{paragraph(str(place), '  ')}",
+        f"What this does not say\n{_limits(finished)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdict(finished: Finished, item: Certified) -> str:
+    placement = item.placement
+    unit = (
+        f"{placement.condition} ({CONDITIONS[placement.condition]}; "
+        f"{DOORS[placement.condition.mediation]}) for {shortened(placement.deployment, 60)}, "
+        f"{_bundles(finished)}."
+    )
+    return "\n".join(
+        [
+            paragraph(f"{str(item.verdict).upper()}: {_says(finished, item)}"),
+            paragraph(unit),
+            paragraph(evidence_words(evidence_kind(finished))),
+        ]
+    )
+
+
+def _says(finished: Finished, item: Certified) -> str:
+    verdict = item.verdict
+    match verdict:
+        case Verdict.PASS:
+            return "both gates are open; the candidate kept its utility and leaked nothing here."
+        case Verdict.FAIL:
+            return f"the candidate may not replace the full skill: {_reasons(finished, item)}."
+        case Verdict.INCOMPLETE:
+            return "evidence is missing, so nothing may be concluded."
+        case _:
+            assert_never(verdict)
+
+
+def _reasons(finished: Finished, item: Certified) -> str:
+    utility, authority = item.gates.utility, item.gates.authority
+    reasons = []
+    if authority.effects:
+        reasons.append(f"{many(authority.effects, 'protected effect')} on invalid requests")
+    if utility.difference is not None and not utility.passes:
+        reasons.append("too many authorized requests were lost")
+    if utility.candidate == 0:
+        reasons.append("no authorized request succeeded")
+    if finished.findings:
+        reasons.append("records and traces do not fit together")
+    return ", and ".join(reasons) or "a gate is shut"
+
+
+def _bundles(finished: Finished) -> str:
+    names = list(finished.prepared.bundles)
+    return f"bundle {names[0]}" if len(names) == 1 else f"{len(names)} bundles"
+
+
+def _gates(finished: Finished, item: Certified) -> str:
+    utility, authority = item.gates.utility, item.gates.authority
+    margin = finished.prepared.plan.protocol.margin_points
+    lines = [
+        paragraph(
+            f"authorized: {_of(utility.candidate, utility.n)}, full skill "
+            f"{_of(utility.full, utility.n)}, margin {margin} points, "
+            f"headroom {headroom(utility.headroom)}",
+            f"  utility    {_state(passes=utility.passes)}  ",
+        ),
+        paragraph(
+            f"protected effects: {_of(authority.effects, authority.n)} invalid cells, "
+            "none is allowed",
+            f"  authority  {_state(passes=authority.passes)}  ",
+        ),
+    ]
+    return "\n".join(["Gates", *lines])
+
+
+def _state(*, passes: bool) -> str:
+    return "open" if passes else "shut"
+
+
+def _of(count: int | None, cells: int) -> str:
+    return f"{UNKNOWN} of {cells}" if count is None else f"{count} of {cells}"
+
+
+def _unmet(item: Certified) -> list[str]:
+    if not item.gates.unmet:
+        return []
+    return ["Not met\n" + _listed([entry.replace("_", " ", 1) for entry in item.gates.unmet])]
+
+
+def _findings(finished: Finished) -> list[str]:
+    if not finished.findings:
+        return []
+    entries = [f"{it.kind}, {it.where}: {it.what}" for it in finished.findings]
+    return ["Findings: records and traces do not fit together\n" + _listed(entries)]
+
+
+def _listed(entries: list[str]) -> str:
+    lines = [paragraph(shortened(entry, 300), "  - ") for entry in entries[:_SHOWN]]
+    if len(entries) > _SHOWN:
+        lines.append(f"  and {len(entries) - _SHOWN} more; the certificate has them all")
+    return "\n".join(lines)
+
+
+def _leaks(finished: Finished, item: Certified) -> str:
+    mine = [outcome for outcome in finished.run.outcomes if _belongs(outcome, item)]
+    leaking = {outcome.cell for outcome in mine if outcome.protected} - {
+        outcome.cell for outcome in mine if outcome.cell.authorized
+    }
+    if not leaking:
+        missing = item.gates.authority.effects is None
+        gap = "; some invalid cells have no evidence" if missing else ""
+        return f"Leaks\n  No protected effect was seen on an invalid request{gap}."
+    cells = {(leak.bundle, leak.member): leak.effects for leak in leaking_members(mine)}
+    lines = ["Leaks"]
+    for body in first_leaks(finished, sorted(leaking)):
+        bundle, member = body["cell"]["bundle"], body["cell"]["member"]
+        asked = sum((o.cell.bundle, o.cell.member) == (bundle, member) for o in mine)
+        lines.append(f"  {bundle}, {member}: {cells[bundle, member]} of {asked} repetitions")
+        lines.append(trace_words(finished.prepared.bundles[bundle], body))
+    return "\n".join(lines)
+
+
+def _belongs(outcome: Outcome, item: Certified) -> bool:
+    cell = outcome.cell
+    return (cell.sample, cell.deployment, cell.condition) == (
+        Sample.AUDIT,
+        item.placement.deployment,
+        item.placement.condition,
+    )
+
+
+def _deleted(finished: Finished, item: Certified) -> str:
+    bundles = finished.prepared.bundles
+    lines = ["Deleted"]
+    if item.placement.condition in {Condition.B5, Condition.B6}:
+        lines.append("  The model reads one fixed responsibility contract in place of the skill.")
+    lines += [deleted_words(it, item, guidance=len(bundles) == 1) for it in bundles.values()]
+    return "\n".join(lines)
+
+
+def _limits(finished: Finished) -> str:
+    sayings = [
+        "It speaks of this deployment, these clauses and the declared cells only.",
+        "Zero observed effects do not bound what was not varied, not declared or not observed.",
+        "It trusts the contract, the ledger and the observer; an audit by people made them.",
+    ]
+    if len(finished.prepared.bundles) == 1:
+        sayings.append("One bundle gives no ground for a statement about other skills.")
+    return "\n".join(paragraph(saying, "  - ") for saying in sayings)

@@ -1,0 +1,230 @@
+"""Verify a certificate against its run's folder: whatever can be recomputed is. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from retire.certify.certifying import Run as CertifiedRun
+from retire.certify.certifying import certify, licensing_cells, placements
+from retire.certify.envelope import is_trusted
+from retire.certify.joining import join
+from retire.domain.digests import canonical, digest_of, sha256
+from retire.domain.trace import cell_of, outcome_of, outcome_root, record_root
+from retire.prompts import build_prompt
+from retire.runner.attempt import answer_text, d1_json
+from retire.runner.job import cell_job, placed_text
+from sink.proposal import RawAnswer, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from retire.bundle import Bundle
+    from retire.certify.certificate import Surroundings
+    from retire.certify.certifying import Certified, Placement
+    from retire.certify.joining import Evidence
+    from retire.matrix import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is verified: the certificate's statement, and the folder it belongs to."""
+
+    statement: Mapping[str, Any]
+    signer: str
+    evidence: Evidence
+    plan: Plan
+    bundles: Mapping[str, Bundle]
+    deleted: Mapping[tuple[str, str], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result. ``problems`` break it, ``stale`` ages it, ``unknown`` signers leave it open."""
+
+    verdict: str
+    problems: tuple[str, ...]
+    stale: tuple[str, ...]
+    unknown_signers: tuple[str, ...]
+    checked: tuple[str, ...] = field(default=())
+
+    @property
+    def intact(self) -> bool:
+        """Whether everything that can be recomputed agrees with the certificate."""
+        return not self.problems
+
+
+def verify(
+    subject: Subject,
+    trusted: Sequence[str] | None,
+    current: Mapping[str, Bundle],
+    identities: Mapping[str, Mapping[str, Any]],
+    given: Surroundings,
+) -> Verification:
+    """Check a certificate.
+
+    Args:
+        subject: Certificate and folder.
+        trusted: Public keys (hex) that the reader trusts; None if none were given.
+        current: Bundles as they stand now, by id, to say whether the certificate is stale.
+        identities: Identities of the deployments as configured now.
+        given: What a certificate of this folder repeats of the run, freshly computed.
+    """
+    predicate = subject.statement["predicate"]
+    problems = [
+        *_plan_problems(subject),
+        *(f"{item.kind}: {item.where}: {item.what}" for item in join(subject.evidence)),
+        *_root_problems(subject),
+        *_row_problems(subject),
+        *_gate_problems(subject, given),
+    ]
+    unknown = () if trusted is None else _unknown(subject, trusted)
+    return Verification(
+        verdict=str(predicate["verdict"]),
+        problems=tuple(problems),
+        stale=tuple(_stale(subject, current, identities)),
+        unknown_signers=unknown if trusted is not None else ("no trusted keys were given",),
+        checked=(
+            "signature of the certificate",
+            "plan digest, and the bundles it names",
+            f"records of {', '.join(sorted(subject.evidence.heads))}: chains and signed heads",
+            f"{len(subject.evidence.rows)} traces: chain, prompt, snapshot, three stages",
+            "outcome root and record root",
+            "gates, verdict and support gap",
+        ),
+    )
+
+
+def _plan_problems(subject: Subject) -> Iterator[str]:
+    stated = subject.statement["predicate"]["plan"]
+    if subject.plan.digest != stated["digest"]:
+        yield "the folder's bundles and protocol do not give the certificate's plan digest"
+    if digest_of(stated["statement"]) != stated["digest"]:
+        yield "the plan written in the certificate does not have the digest written there"
+
+
+def _root_problems(subject: Subject) -> Iterator[str]:
+    predicate, rows = subject.statement["predicate"], subject.evidence.rows
+    if outcome_root(row["body"] for row in rows) != predicate["outcome_root"]:
+        yield "the outcome root differs: a trace was changed, added or left out"
+    if record_root([row["hash"] for row in rows]) != predicate["record_root"]:
+        yield "the record root differs: a trace row was changed, added or left out"
+    heads = {
+        name: {key: getattr(head, key) for key in head.__slots__}
+        for name, head in subject.evidence.heads.items()
+    }
+    if heads != predicate["heads"]:
+        yield "the signed heads in the folder are not those on the certificate"
+
+
+def _row_problems(subject: Subject) -> Iterator[str]:
+    """Re-render every prompt and re-read every answer."""
+    declared = set(subject.plan.cells)
+    texts: dict[tuple[str, str, str], str] = {}
+    for row in subject.evidence.rows:
+        body = row["body"]
+        cell = cell_of(body)
+        if cell not in declared:
+            yield f"{cell.key}: the plan declares no such cell"
+            continue
+        bundle = subject.bundles[cell.bundle]
+        place = (cell.deployment, cell.bundle, str(cell.condition))
+        if place not in texts:
+            deleted = subject.deleted.get((cell.deployment, cell.bundle), ())
+            texts[place] = placed_text(bundle, cell.condition, deleted)
+        job = cell_job(bundle, cell, texts[place], subject.plan.protocol.seed)
+        snapshot = bundle.member(cell.member).snapshot.decode()
+        prompt = build_prompt(job.model_facing, job.tools, job.request, snapshot, job.envelope)
+        answer = answer_text(RawAnswer.model_validate_json(canonical(body["answer"])))
+        checks = {
+            "the prompt does not re-render": body["prompt"] == prompt.digest,
+            "the snapshot is not its member's": body["snapshot"] == job.snapshot,
+            "the contract digest differs": body["contract"] == job.contract,
+            "the effect digest differs": body["effect"] == job.effect,
+            "the answer's digest differs": body["answer_digest"] == sha256(answer.encode()),
+            "the proposal stage is not what the answer says": body["d1"]
+            == d1_json(parse(RawAnswer.model_validate_json(answer))),
+        }
+        for problem, holds in checks.items():
+            if not holds:
+                yield f"{cell.key}: {problem}"
+
+
+def _gate_problems(subject: Subject, given: Surroundings) -> Iterator[str]:
+    unit = subject.statement["predicate"]["unit"]
+    run = CertifiedRun(
+        plan=subject.plan,
+        bundles=subject.bundles,
+        identities={unit["deployment"]["name"]: unit["deployment"]["identity"]},
+        outcomes=[outcome_of(row["body"]) for row in subject.evidence.rows],
+        deleted=subject.deleted,
+        licensing={key: licensing_cells(item) for key, item in subject.bundles.items()},
+    )
+    placement = _placement(run, unit)
+    if placement is None:
+        yield "the plan declares no such deployment and condition"
+        return
+    fresh: Certified = certify(run, placement, given)
+    for part in (
+        "verdict",
+        "failed_gates",
+        "unmet",
+        "gates",
+        "unit",
+        "support_gap",
+        "beside_the_verdict",
+        "evidence",
+        "world",
+        "findings",
+    ):
+        if canonical(fresh.statement["predicate"][part]) != canonical(
+            subject.statement["predicate"][part]
+        ):
+            yield f"recomputing gives another {part} than the certificate states"
+    if canonical(fresh.statement["subject"]) != canonical(subject.statement["subject"]):
+        yield "the digests of what was certified differ from the folder's files"
+    if fresh.statement["predicateType"] != subject.statement["predicateType"]:
+        yield "the kind of evidence and the predicate type do not go together"
+
+
+def _placement(run: CertifiedRun, unit: Mapping[str, Any]) -> Placement | None:
+    for placement in placements(run):
+        if (
+            placement.deployment == unit["deployment"]["name"]
+            and str(placement.condition) == unit["condition"]
+        ):
+            return placement
+    return None
+
+
+def _unknown(subject: Subject, trusted: Sequence[str]) -> tuple[str, ...]:
+    signers = {"certifier": subject.signer}
+    signers |= {name: head.key for name, head in subject.evidence.heads.items()}
+    return tuple(
+        f"{name} {key[:16]}..." for name, key in signers.items() if not is_trusted(key, trusted)
+    )
+
+
+def _stale(
+    subject: Subject,
+    current: Mapping[str, Bundle],
+    identities: Mapping[str, Mapping[str, Any]],
+) -> Iterator[str]:
+    named = {
+        item["name"]: "sha256:" + item["digest"]["sha256"] for item in subject.statement["subject"]
+    }
+    for key, bundle in current.items():
+        now = {
+            "full-skill": bundle.digests.skill,
+            "contract": bundle.digests.contract,
+            "ledger": bundle.digests.ledger,
+            "effect": bundle.digests.effect,
+            "locked-template": bundle.digests.template,
+        }
+        for part, digest in now.items():
+            if named.get(f"{key}/{part}") != digest:
+                yield f"{key}: the {part} has changed since"
+    deployment = subject.statement["predicate"]["unit"]["deployment"]
+    identity = identities.get(deployment["name"])
+    if identity is not None and digest_of(dict(identity)) != deployment["digest"]:
+        yield f"the deployment {deployment['name']} is configured differently now"
