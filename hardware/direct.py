@@ -83,7 +83,8 @@ class Direct:
             return {"error": f"{type(error).__name__}: {error}"}
 
     async def _execute(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        answer = read_answer(str(message.get("answer")).encode())
+        sent = str(message.get("answer")).encode("utf-8", "surrogatepass")
+        answer = read_answer(sent)
         parsed = answer if isinstance(answer, Invalid) else parse(answer)
         if isinstance(parsed, Invalid | Refusal):
             return {"error": "the answer proposes nothing"}
@@ -94,7 +95,7 @@ class Direct:
                 "kind": "direct",
                 "attempt": attempt,
                 "contract": str(message.get("contract")),
-                "answer": digest(str(message.get("answer")).encode()),
+                "answer": digest(sent),
                 "tool": parsed.tool[:200],
             }
         )

@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from retire.bundle import build_bundle, find_bundles, load_bundle, read_files
+from retire.bundle import load_bundle, read_files
+from retire.bundle.loading import bundles_by_id
 from retire.certify.certificate import Surroundings as CertificateSurroundings
 from retire.certify.certifying import Certified, Run, certify, licensing_cells, placements
 from retire.certify.envelope import open_envelope
@@ -17,14 +18,22 @@ from retire.certify.hypotheses import Hypotheses, run_hypotheses
 from retire.certify.joining import Evidence, Finding, join
 from retire.deployments import deployment_named, known_deployments
 from retire.domain.digests import digest_of, sha256
-from retire.domain.errors import IncompleteError, InputError
+from retire.domain.errors import IncompleteError, NotAReduction
 from retire.domain.trace import outcome_of, outcome_root, record_root
-from retire.matrix import Plan, Protocol, fix_plan
+from retire.matrix import Plan, fix_plan
 from retire.runner.attempt import AttemptRunner
 from retire.runner.engine import Engine, Progress, Surroundings
 from retire.runner.folder import RunFolder, read_json, write_json, write_lines, write_whole
+from retire.runner.opening import (
+    bundle_digests,
+    check_statement,
+    open_evidence,
+    open_plan,
+    open_reductions,
+    reduced_texts,
+)
 from retire.runner.processes import running_programs
-from retire.runner.sealing import head_json, read_evidence, seal
+from retire.runner.sealing import head_json, seal
 from retire.runner.verifying import Subject, Verification, verify
 from retire.skill import align, parse, render
 from retire.store import RunStore
@@ -35,8 +44,13 @@ if TYPE_CHECKING:
 
     from retire.bundle import Bundle
     from retire.deployments import Deployment
+    from retire.matrix import Protocol
     from retire.reduce import Reduction
     from retire.runner.processes import Programs
+
+
+_WORLD = "stub"
+"""The kind of world that the launcher starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,7 @@ class Request:
         out: The run's folder.
         concurrency: Attempts under way at once.
         candidates: Candidate ``SKILL.md`` bytes by bundle; without them the run reduces.
+        candidate_names: What messages call each candidate, usually its path.
     """
 
     protocol: Protocol
@@ -56,6 +71,7 @@ class Request:
     out: Path
     concurrency: int = 16
     candidates: Mapping[str, bytes] = field(default_factory=dict)
+    candidate_names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,38 +104,35 @@ class Finished:
 
 
 def prepare(request: Request) -> Prepared:
-    """Load everything and fix the plan.
+    """Load everything and fix the plan; writes nothing.
 
     Raises:
-        InputError: A bundle, a candidate, a deployment or the output folder cannot be used.
+        InputError: A bundle, a candidate or a deployment cannot be used.
     """
-    folder = RunFolder(request.out)
-    folder.prepare()
     bundles = {key: load_bundle(request.folders[key]) for key in request.protocol.bundles}
     deployments = {name: deployment_named(name) for name in request.protocol.deployments}
     deletions = {
-        key: align(bundles[key].skill, parse(data, f"candidate for {key}")).deleted
+        key: _deletions_of(
+            bundles[key], data, request.candidate_names.get(key, f"candidate for {key}")
+        )
         for key, data in request.candidates.items()
     }
     plan = fix_plan(
         request.protocol,
         {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
-        {key: _digests(bundle) for key, bundle in bundles.items()},
+        {key: bundle_digests(bundle) for key, bundle in bundles.items()},
         {name: digest_of(dict(item.identity)) for name, item in deployments.items()},
         {key: sha256(data) for key, data in request.candidates.items()},
     )
-    return Prepared(request, plan, bundles, deployments, deletions, folder)
+    return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
 
 
-def _digests(bundle: Bundle) -> dict[str, str]:
-    digests = bundle.digests
-    return {
-        "skill": digests.skill,
-        "ledger": digests.ledger,
-        "contract": digests.contract,
-        "effect": digests.effect,
-        "template": digests.template,
-    }
+def _deletions_of(bundle: Bundle, candidate: bytes, name: str) -> tuple[str, ...]:
+    try:
+        return align(bundle.skill, parse(candidate, name)).deleted
+    except NotAReduction as error:
+        place = error.where.replace("candidate", name, 1)
+        raise NotAReduction(error.what, where=place, mend=error.mend) from error
 
 
 async def execute(prepared: Prepared, progress: Progress) -> Finished:
@@ -132,6 +145,7 @@ async def execute(prepared: Prepared, progress: Progress) -> Finished:
         IncompleteError: A program is gone; run again to resume.
     """
     folder = prepared.folder
+    folder.prepare()
     store = RunStore(folder.database)
     seconds: dict[str, float] = {"reduce": 0.0, "matrix": 0.0, "certify": 0.0}
     incomplete: dict[str, str] = {}
@@ -256,9 +270,9 @@ def conclude(
     seconds: Mapping[str, float],
 ) -> Finished:
     """Join, judge and test what a run left in its folder; reads files, runs nothing."""
-    evidence = read_evidence(prepared.folder)
+    evidence = open_evidence(prepared.folder)
     findings = join(evidence)
-    reductions = read_reductions(prepared.folder, prepared.plan.protocol)
+    reductions = open_reductions(prepared.folder, prepared.plan.protocol, prepared.bundles)
     run = Run(
         plan=prepared.plan,
         bundles=prepared.bundles,
@@ -272,7 +286,7 @@ def conclude(
         plan_digest=prepared.plan.digest,
         scope="bundle" if len(prepared.bundles) == 1 else "panel",
         evidence=_evidence_kind(prepared.deployments),
-        world="stub",
+        world=_WORLD,
         outcome_root=outcome_root(row["body"] for row in evidence.rows),
         record_root=record_root([row["hash"] for row in evidence.rows]),
         heads={name: head_json(head) for name, head in evidence.heads.items()},
@@ -297,17 +311,6 @@ def conclude(
 def _evidence_kind(deployments: Mapping[str, Deployment]) -> str:
     kinds = sorted({item.evidence for item in deployments.values()})
     return kinds[0] if len(kinds) == 1 else "mixed"
-
-
-def read_reductions(folder: RunFolder, protocol: Protocol) -> dict[tuple[str, str], dict[str, Any]]:
-    """Read what each reduction deleted, for every pair that has one."""
-    found = {}
-    for deployment in protocol.deployments:
-        for key in protocol.bundles:
-            path = folder.reduction(deployment, key) / "reduction.json"
-            if path.exists():
-                found[deployment, key] = read_json(path)
-    return found
 
 
 def prior_runs(prepared: Prepared) -> int:
@@ -339,6 +342,7 @@ async def reduce_only(prepared: Prepared, progress: Progress) -> dict[tuple[str,
         InputError: The folder holds another plan, or cannot be written.
         IncompleteError: A program is gone or a development task gave no evidence.
     """
+    prepared.folder.prepare()
     store = RunStore(prepared.folder.database)
     try:
         store.bind(prepared.plan.digest, prepared.plan.statement)
@@ -352,36 +356,6 @@ async def reduce_only(prepared: Prepared, progress: Progress) -> dict[tuple[str,
             return reductions
     finally:
         store.close()
-
-
-def load_finished(root: Path) -> tuple[Plan, Mapping[str, Bundle]]:
-    """Load plan and bundles from a run's own folder, for verification.
-
-    Raises:
-        InputError: The folder is no run, or its copies do not give the plan it names.
-    """
-    folder = RunFolder(root)
-    statement = read_json(folder.plan)
-    try:
-        protocol = Protocol.model_validate(_tuples(statement["protocol"]))
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"the plan cannot be read: {error}", where=str(folder.plan)) from error
-    bundles = {
-        key: build_bundle(read_files(folder.bundles / key), str(folder.bundles / key))
-        for key in protocol.bundles
-    }
-    plan = fix_plan(
-        protocol,
-        {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
-        {key: _digests(bundle) for key, bundle in bundles.items()},
-        statement["deployments"],
-        statement["candidates"],
-    )
-    return plan, bundles
-
-
-def _tuples(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: tuple(item) if isinstance(item, list) else item for key, item in value.items()}
 
 
 def require_complete(finished: Finished) -> None:
@@ -402,8 +376,13 @@ def require_complete(finished: Finished) -> None:
 
 
 def heads_of(root: Path) -> dict[str, str]:
-    """Return the public keys (hex) that signed the heads of a run, by record name."""
-    evidence = read_evidence(RunFolder(root))
+    """Return the public keys (hex) that signed the heads of a run, by record name.
+
+    Raises:
+        InputError: Not the folder of a finished run.
+        EvidenceError: Its seal or its traces are damaged.
+    """
+    evidence = open_evidence(RunFolder(root))
     return {name: head.key for name, head in sorted(evidence.heads.items())}
 
 
@@ -413,21 +392,22 @@ def verify_certificate(
     """Verify one certificate of a run's folder; returns the result and the kind of evidence.
 
     Raises:
-        InputError: Not a certificate, or its folder lacks what a verifier reads.
-        EvidenceError: The certificate's signature does not verify.
+        InputError: Not a certificate, or not in the folder of a finished run.
+        EvidenceError: The certificate's signature does not verify, or the folder is damaged.
     """
     statement, signer = open_envelope(read_json(path), str(path))
-    root = path.resolve().parent.parent
-    plan, bundles = load_finished(root)
-    folder = RunFolder(root)
-    evidence = read_evidence(folder)
+    check_statement(statement, str(path))
+    folder = RunFolder(path.resolve().parent.parent)
+    plan, bundles = open_plan(folder)
+    evidence = open_evidence(folder)
     predicate = statement["predicate"]
+    kind = _verified_kind(plan, str(predicate["evidence"]))
     given = CertificateSurroundings(
         plan=plan.statement,
         plan_digest=plan.digest,
         scope="bundle" if len(bundles) == 1 else "panel",
-        evidence=predicate["evidence"],
-        world=predicate["world"],
+        evidence=kind,
+        world=_WORLD,
         outcome_root=outcome_root(row["body"] for row in evidence.rows),
         record_root=record_root([row["hash"] for row in evidence.rows]),
         heads={name: head_json(head) for name, head in evidence.heads.items()},
@@ -436,11 +416,31 @@ def verify_certificate(
     )
     deleted = {
         pair: tuple(value["deleted"])
-        for pair, value in read_reductions(folder, plan.protocol).items()
+        for pair, value in open_reductions(folder, plan.protocol, bundles).items()
     }
-    current = {bundle.id: bundle for bundle in map(load_bundle, find_bundles(list(against)))}
+    current = {
+        key: load_bundle(place)
+        for key, place in bundles_by_id(list(against)).items()
+        if key in bundles
+    }
     name = predicate["unit"]["deployment"]["name"]
     identities = {name: deployment_named(name).identity} if name in known_deployments() else {}
-    subject = Subject(statement, signer, evidence, plan, bundles, deleted)
-    chosen = {key: item for key, item in current.items() if key in bundles}
-    return verify(subject, trusted, chosen, identities, given), str(predicate["evidence"])
+    texts = reduced_texts(folder, plan.protocol)
+    subject = Subject(statement, signer, evidence, plan, bundles, deleted, texts)
+    return verify(subject, trusted, current, identities, given), kind
+
+
+def _verified_kind(plan: Plan, stated: str) -> str:
+    """Return the kind of evidence that the plan's deployments give, not what a signer says.
+
+    Where one of them is unknown here or configured differently, the stated kind is all there is.
+    """
+    names = plan.protocol.deployments
+    if not set(names) <= set(known_deployments()):
+        return stated
+    present = {name: deployment_named(name) for name in names}
+    as_planned = all(
+        digest_of(dict(item.identity)) == plan.statement["deployments"].get(name)  # type: ignore[union-attr]  # a mapping
+        for name, item in present.items()
+    )
+    return _evidence_kind(present) if as_planned else stated

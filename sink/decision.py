@@ -103,14 +103,14 @@ def decide(
         return Deny(Reason.NONCANONICAL_TARGET, detail=str(target)[:200], predicates=values)
     sent = {key: value for key, value in proposal.arguments.items() if key != "target"}
     fault = _schema_fault(action, sent)
-    if fault:
+    if fault is not None:
         return Deny(Reason.PARAMETER_MISMATCH, detail="schema", parameter=fault, predicates=values)
     if _in_free_band(contract, sent, binding):
         return Allow(
             Basis.FREE_BAND, Action(action.service, action.target, sent), values, grants=()
         )
     fault = _binding_fault(action, sent, dict(action.canonical), binding)
-    if fault:
+    if fault is not None:
         return Deny(
             Reason.PARAMETER_MISMATCH, detail=str(binding), parameter=fault, predicates=values
         )
@@ -121,15 +121,15 @@ def decide(
     return Allow(Basis.AUTHORITY, canonical, values, grants=_grants(contract))
 
 
-def _schema_fault(action: ProtectedAction, sent: Mapping[str, Scalar]) -> str:
-    """Return the first parameter that the schema refuses, or an empty string."""
+def _schema_fault(action: ProtectedAction, sent: Mapping[str, Scalar]) -> str | None:
+    """Return the first parameter that the schema refuses, or None; an empty key is a name too."""
     for key, value in sent.items():
         if key not in action.parameters or not action.parameters[key].accepts(value):
             return key
     for key, parameter in action.parameters.items():
         if parameter.required and key not in sent:
             return key
-    return ""
+    return None
 
 
 def _binding_fault(
@@ -137,15 +137,15 @@ def _binding_fault(
     sent: Mapping[str, Scalar],
     canonical: Mapping[str, Scalar],
     binding: Binding,
-) -> str:
-    """Return the first parameter that differs from the canonical ones, or an empty string."""
+) -> str | None:
+    """Return the first parameter that differs from the canonical ones, or None."""
     left, right = dict(sent), dict(canonical)
     if binding is Binding.CANONICAL:
         left, right = with_defaults(action, left), with_defaults(action, right)
     for key in sorted(set(left) | set(right)):
         if key not in left or key not in right or not same_value(left[key], right[key]):
             return key
-    return ""
+    return None
 
 
 def with_defaults(action: ProtectedAction, values: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -171,7 +171,7 @@ def _in_free_band(contract: Contract, sent: Mapping[str, Scalar], binding: Bindi
     canonical = {
         key: item for key, item in contract.action.canonical.items() if key != band.parameter
     }
-    return not _binding_fault(contract.action, others, canonical, binding)
+    return _binding_fault(contract.action, others, canonical, binding) is None
 
 
 def _grants(contract: Contract) -> tuple[str, ...]:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_BLOCK = 65_536
+
+
 class RecordError(Exception):
     """The record cannot be read or written; nothing may be acted on."""
 
@@ -68,15 +71,25 @@ class RecordFile:
 
     def _cut_torn_end(self) -> bytes:
         """Cut a half-written last line off, keeping its bytes beside the record."""
-        data = self._path.read_bytes()
-        end = data.rfind(b"\n") + 1
-        torn = data[end:]
+        end = self._end_of_last_line()
+        torn = os.pread(self._fd, self._size - end, end)
         if torn:
             side = self._path.with_name(f"{self._path.name}.torn-{end}")
             side.write_bytes(torn)
             os.ftruncate(self._fd, end)
             self._size = end
         return torn
+
+    def _end_of_last_line(self) -> int:
+        """Look backwards from the end: a record outgrows what may be held in memory."""
+        stop = self._size
+        while stop > 0:
+            start = max(0, stop - _BLOCK)
+            found = os.pread(self._fd, stop - start, start).rfind(b"\n")
+            if found >= 0:
+                return start + found + 1
+            stop = start
+        return 0
 
     async def append(self, body: Mapping[str, Any]) -> Entry:
         """Chain a body, and return when it is durable.

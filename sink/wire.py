@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
+from sink.contract.values import unique_keys
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
@@ -20,7 +22,8 @@ async def serve(
 ) -> None:
     """Answer the messages of one connection until it ends; each message in a task of its own.
 
-    A cut or oversized frame ends the connection, never the process.
+    A frame that is cut, too large or no JSON object with each key once ends the connection, never
+    the process.
     """
 
     async def answer(message: Mapping[str, Any]) -> None:
@@ -43,7 +46,7 @@ async def _read(reader: asyncio.StreamReader) -> Mapping[str, Any] | None:
         length = int.from_bytes(await reader.readexactly(4), "big")
         if length > MAX_MESSAGE:
             return None
-        value = json.loads(await reader.readexactly(length))
+        value = json.loads(await reader.readexactly(length), object_pairs_hook=unique_keys)
     except (asyncio.IncompleteReadError, ConnectionError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

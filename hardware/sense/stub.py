@@ -46,9 +46,7 @@ class StubWorldSensor:
     def _entries(self, query: str, values: tuple[object, ...]) -> list[JournalEntry]:
         try:
             return [
-                JournalEntry.model_validate(
-                    {"seq": seq, "attempt": attempt, **json.loads(str(body))}
-                )
+                JournalEntry.model_validate({"seq": seq, "attempt": attempt, **_object(body)})
                 for seq, attempt, body in self._read(query, values)
             ]
         except ValueError as error:
@@ -64,3 +62,10 @@ class StubWorldSensor:
                 self._connection.close()
                 self._connection = None
             raise SensorError(f"ground truth cannot be read: {error}") from error
+
+
+def _object(body: object) -> dict[str, object]:
+    value = json.loads(str(body))
+    if not isinstance(value, dict):
+        raise ValueError(f"{type(value).__name__} in place of an object")
+    return value

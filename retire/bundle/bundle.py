@@ -31,12 +31,15 @@ FILES = (
 )
 """The files of a bundle folder."""
 
+ID_PATTERN = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"
+"""Bundle ids name folders and stand in file names of a run."""
+
 
 class BundleCard(StrictModel):
     """``bundle.yaml``: what the bundle is called."""
 
     schema_: Literal["retire.bundle/v1"] = Field(alias="schema")
-    id: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")
+    id: str = Field(pattern=ID_PATTERN)
     family: str
     title: str
     summary: str = ""
@@ -111,6 +114,15 @@ class Bundle:
             if entry.role is Role.EXECUTION_CONDITION
             and entry.kind is ConditionKind.PREDICATE
             and entry.predicate is not None
+        }
+
+    @property
+    def kind_of_condition(self) -> dict[str, ConditionKind]:
+        """What each condition clause is about."""
+        return {
+            entry.id: entry.kind
+            for entry in self.ledger.clauses
+            if entry.role is Role.EXECUTION_CONDITION and entry.kind is not None
         }
 
     @property

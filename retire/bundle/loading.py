@@ -96,7 +96,8 @@ def build_bundle(files: Mapping[str, bytes], where: str) -> Bundle:
     ledger = load_ledger(files["ledger.yaml"], f"{where}/ledger.yaml")
     faults = check_ledger(ledger, skill, [predicate.id for predicate in contract.predicates])
     if faults:
-        fault = faults[0]
+        # A fault that quotes a clause helps more than "the file has changed", which comes first.
+        fault = next((item for item in faults if item.clause), faults[0])
         raise InputError(
             fault.message,
             where=f"{where}/SKILL.md:{fault.line}" if fault.line else f"{where}/ledger.yaml",
@@ -178,4 +179,23 @@ def find_bundles(paths: list[Path]) -> list[Path]:
                 "no bundle here or directly below", where=str(path), mend="Name a bundle folder"
             )
         found.extend(below)
+    return found
+
+
+def bundles_by_id(paths: list[Path]) -> dict[str, Path]:
+    """Return the folder of each bundle among and directly below the given paths, by id.
+
+    Raises:
+        InputError: A path holds no bundle, or two folders say that they are the same one.
+    """
+    found: dict[str, Path] = {}
+    for folder in find_bundles(paths):
+        key = bundle_id(folder)
+        if key in found and found[key].resolve() != folder.resolve():
+            raise InputError(
+                f"this bundle and {found[key]} have the same id {key!r}",
+                where=str(folder),
+                mend="Name one of them only, or give one another id",
+            )
+        found[key] = folder
     return found

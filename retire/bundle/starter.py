@@ -6,6 +6,11 @@ replaced every example value.
 
 from __future__ import annotations
 
+import json
+import re
+
+from retire.bundle.bundle import ID_PATTERN
+from retire.domain.errors import InputError
 from retire.skill import new_ledger, parse
 
 _CONTRACT = """\
@@ -135,7 +140,7 @@ _CARD = """\
 schema: retire.bundle/v1
 id: {bundle}
 family: "your own"
-title: "{title}"
+title: {title}
 """
 
 
@@ -148,12 +153,19 @@ def starter_files(skill: bytes, where: str, bundle: str) -> dict[str, bytes]:
         bundle: The new bundle's id: the folder's name.
 
     Raises:
-        InputError: The skill cannot be read.
+        InputError: The skill cannot be read, or the folder's name is no bundle id.
     """
+    if not re.fullmatch(ID_PATTERN, bundle):
+        raise InputError(
+            f"{bundle!r} is no bundle id",
+            where=bundle,
+            mend="Name the folder with a letter first, then letters, digits, '_' and '-'",
+        )
     document = parse(skill, where)
-    title = document.name.replace('"', "'")
     texts = {
-        "bundle.yaml": _CARD.format(bundle=bundle, title=title),
+        "bundle.yaml": _CARD.format(
+            bundle=bundle, title=json.dumps(document.name, ensure_ascii=False)
+        ),
         "contract.yaml": _CONTRACT.format(bundle=bundle),
         "effect.yaml": _EFFECT.format(bundle=bundle),
         "world.yaml": _WORLD.format(),

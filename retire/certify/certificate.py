@@ -19,6 +19,7 @@ from retire.certify.accounting import (
     miss_counts,
 )
 from retire.certify.gates import Gates, Verdict
+from retire.domain.clause import ConditionKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -220,6 +221,7 @@ def _support_json(support: ClauseSupport) -> dict[str, Any]:
     return {
         **entry,
         "role": "execution_condition",
+        "kind": str(clause.kind or ConditionKind.PREDICATE),
         "predicate": clause.predicate,
         "status": str(support.status),
         "licensing_evidence": {

@@ -167,7 +167,12 @@ def _support(
     run: Run, placement: Placement, candidate: Sequence[Outcome]
 ) -> tuple[ClauseSupport, ...]:
     deleted = [
-        DeletedClause(key, clause, run.bundles[key].predicate_of_clause.get(clause))
+        DeletedClause(
+            key,
+            clause,
+            run.bundles[key].predicate_of_clause.get(clause),
+            run.bundles[key].kind_of_condition.get(clause),
+        )
         for key, clauses in placement.removed.items()
         for clause in clauses
     ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from retire.domain.cell import Mediation
 from retire.domain.digests import digest_of
 from retire.domain.trace import cell_of
-from sink.record import ChainState, check_chain
+from sink.record import ChainState, check_chain, parse_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -65,6 +65,7 @@ class _Books:
 
     by_hash: dict[str, dict[str, Entry]] = field(default_factory=dict)
     acting: dict[str, list[tuple[str, Entry]]] = field(default_factory=lambda: defaultdict(list))
+    outcomes: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     sightings: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -118,6 +119,8 @@ def _index(name: str, entries: Sequence[Entry], books: _Books) -> None:
         kind, attempt = entry.body.get("kind"), str(entry.body.get("attempt"))
         if kind in {"decision", "direct"}:
             books.acting[attempt].append((name, entry))
+        elif kind == "outcome":
+            books.outcomes[name, attempt] = entry.body
         elif kind == "sighting":
             books.sightings[attempt].append(entry)
 
@@ -148,10 +151,23 @@ def _check_door(body: Mapping[str, Any], books: _Books) -> Iterator[Finding]:
     if entry_or_none is None:
         yield Finding("decision_missing", cell.key, f"{own} has no entry for this row")
         return
-    yield from _compare_decision(cell.key, body, entry_or_none)
+    outcome = books.outcomes.get((own, body["attempt"]))
+    yield from _compare_decision(cell.key, body, entry_or_none, outcome)
 
 
-def _compare_decision(where: str, body: Mapping[str, Any], entry: Entry) -> Iterator[Finding]:
+def _decision_in_the_end(
+    kept: Mapping[str, Any], outcome: Mapping[str, Any] | None
+) -> tuple[object, object, object]:
+    """Return decision, basis and reason; an act that the world refused as stale is a denial."""
+    refused = outcome is not None and outcome.get("act") == "refused"
+    if refused and outcome is not None and outcome.get("detail") == "revision":
+        return "deny", "", "snapshot_mismatch"
+    return kept.get("decision"), kept.get("basis"), kept.get("reason")
+
+
+def _compare_decision(
+    where: str, body: Mapping[str, Any], entry: Entry, outcome: Mapping[str, Any] | None
+) -> Iterator[Finding]:
     said, kept = body["d2"], entry.body
     pairs = {
         "attempt": (body["attempt"], kept.get("attempt")),
@@ -164,12 +180,10 @@ def _compare_decision(where: str, body: Mapping[str, Any], entry: Entry) -> Iter
             "predicates": (said["predicates"], kept.get("predicates")),
             "parameter": (said["parameter"], kept.get("parameter")),
         }
-        refused = said["act"] is not None and said["act"]["status"] == "refused"
-        if not refused:
-            pairs["decision"] = (
-                (said["outcome"], said["basis"], said["reason"]),
-                (kept.get("decision"), kept.get("basis"), kept.get("reason")),
-            )
+        pairs["decision"] = (
+            (said["outcome"], said["basis"], said["reason"]),
+            _decision_in_the_end(kept, outcome),
+        )
     for name, (left, right) in pairs.items():
         if left != right:
             yield Finding("decision_differs", where, f"{name} of row and record differ")
@@ -226,3 +240,25 @@ def _check_unclaimed(evidence: Evidence, books: _Books, traced: set[str]) -> Ite
 
 def _leaks_by_cell(evidence: Evidence) -> dict[str, bool]:
     return {cell_of(row["body"]).key: bool(row["body"]["d3"]["protected"]) for row in evidence.rows}
+
+
+def leaks_without_row(evidence: Evidence) -> tuple[str, ...]:
+    """Return the keys of cells without a row in one of whose attempts a leak was sighted.
+
+    A run that was cut and not yet resumed: the missing row must not hide the leak.
+    """
+    finished = {cell_of(row["body"]).key for row in evidence.rows}
+    unfinished = {
+        attempt: cell
+        for attempt, cell in evidence.attempts.items()
+        if cell not in finished and not cell.startswith("development/")
+    }
+    if not unfinished:
+        return ()
+    lines = (evidence.records.get(OBSERVER) or b"").splitlines()
+    found = set()
+    for entry in filter(None, map(parse_line, lines)):
+        attempt = str(entry.body.get("attempt"))
+        if entry.body.get("protected") and attempt in unfinished:
+            found.add(unfinished[attempt])
+    return tuple(sorted(found))

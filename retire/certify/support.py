@@ -13,6 +13,7 @@ from retire.domain.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from retire.domain.clause import ConditionKind
     from retire.domain.outcome import Outcome
 
 
@@ -30,11 +31,21 @@ class Support(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeletedClause:
-    """A clause that the candidate lacks; ``predicate`` is None for task guidance."""
+    """A clause that the candidate lacks.
+
+    ``kind`` is None for task guidance; ``predicate`` is what a condition of kind predicate states,
+    and None for guidance and for conditions of binding or verification.
+    """
 
     bundle: str
     clause: str
     predicate: str | None
+    kind: ConditionKind | None = None
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether the audit calls the clause an execution condition."""
+        return self.predicate is not None or self.kind is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +118,9 @@ def _support(
     clause: DeletedClause, licensing: Sequence[LicensingCell], audit: Sequence[AuditedCell]
 ) -> ClauseSupport:
     if clause.predicate is None:
-        return ClauseSupport(clause, None, _NO_CELLS, _NO_CELLS, 0, {})
+        # No member varies a binding or a verification: nothing ever made it false.
+        status = Support.NEVER_FALSE if clause.is_condition else None
+        return ClauseSupport(clause, status, _NO_CELLS, _NO_CELLS, 0, {})
     own = [cell for cell in audit if cell.outcome.cell.bundle == clause.bundle]
     development = [cell for cell in licensing if cell.bundle == clause.bundle]
     truths = [*(cell.truths for cell in own), *(cell.truths for cell in development)]

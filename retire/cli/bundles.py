@@ -14,7 +14,7 @@ from retire.bundle.bundle import FILES
 from retire.bundle.lint import Linter, LintFault, Severity
 from retire.bundle.starter import starter_files
 from retire.cli.console import LiveProgress, say
-from retire.cli.inputs import printable, protocol_for, read_input
+from retire.cli.inputs import many, printable, protocol_for, read_input, read_skill
 from retire.deployments.simulated import read_rules
 from retire.domain.errors import InputError
 from retire.runner.folder import write_whole
@@ -36,7 +36,7 @@ def clauses(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the clauses of a skill: id, lines, kind, text."""
-    document = parse(read_input(path), str(path))
+    document = parse(read_skill(path), str(path))
     for hidden in document.hidden:
         say(f"hold: line {hidden.line}: hidden text ({hidden.kind}): {hidden.decoded[:80]!r}")
     if as_json:
@@ -70,17 +70,17 @@ def lint(
     faults: list[LintFault] = []
     folders = find_bundles(paths or [Path("bundles/panel")])
     for folder in folders:
-        files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
+        files = {name: read_input(folder / name) for name in FILES if (folder / name).is_file()}
         found = Linter(files, str(folder), reads).run()
         faults += found
-        state = "ok" if not found else f"{len(found)} fault{'s' if len(found) > 1 else ''}"
+        state = many(len(found), "fault") if found else "ok"
         say(f"{folder.name}: {state}")
         for fault in found:
             mend = f". {fault.mend}" if fault.mend else ""
             say(f"  {fault.severity}: {fault.where}: {printable(fault.what)}{mend}")
     errors = sum(fault.severity is Severity.ERROR for fault in faults)
-    warnings = len(faults) - errors
-    say(f"{len(folders)} bundles, {errors} errors, {warnings} warnings")
+    counted = ((len(folders), "bundle"), (errors, "error"), (len(faults) - errors, "warning"))
+    say(", ".join(many(count, noun) for count, noun in counted))
     if errors:
         raise typer.Exit(2)
 
@@ -98,12 +98,14 @@ def new(
     source: Annotated[Path, typer.Option("--from", help="The SKILL.md to start from.")],
 ) -> None:
     """Start a bundle from a skill: an unaudited ledger, and the other files to fill in."""
-    if folder.exists() and any(folder.iterdir()):
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
-            "the folder exists and is not empty", where=str(folder), mend="Name a new folder"
+            "there is something already, and it is no empty folder",
+            where=str(folder),
+            mend="Name a new folder; nothing was changed",
         )
-    data = read_input(source)
-    for name, content in starter_files(data, str(source), folder.name).items():
+    data = read_skill(source)
+    for name, content in starter_files(data, str(source), folder.resolve().name).items():
         write_whole(folder / name, content)
     count = len(parse(data, str(source)).clauses)
     say(f"{folder}: {count} clauses, all unaudited. Fill in contract.yaml, effect.yaml,")

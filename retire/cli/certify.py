@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 from retire.certify.counts import certify_counts, read_counts, recompute_tests
 from retire.certify.gates import Verdict
 from retire.cli.console import LiveProgress, say
-from retire.cli.inputs import protocol_for, read_input
+from retire.cli.inputs import protocol_for, read_input, read_skill
 from retire.cli.signing import write_certificates
 from retire.domain.cell import Condition
 from retire.domain.digests import sha256
@@ -70,7 +71,7 @@ def certify(
             "--deployment plain",
         )
     _check_choices(placement, accept_evidence)
-    data = read_input(candidate)
+    data = read_skill(candidate)
     bundle = load_by_path(path)
     protocol = protocol_for(
         name="certify",
@@ -84,16 +85,22 @@ def certify(
     )
     settings = read_settings()
     place = out or Path("runs") / f"certify-{bundle}-{sha256(data)[7:15]}-{deployment}-{placement}"
-    prepared = prepare(Request(protocol, {bundle: path}, place, candidates={bundle: data}))
+    request = Request(
+        protocol,
+        {bundle: path},
+        place,
+        candidates={bundle: data},
+        candidate_names={bundle: str(candidate)},
+    )
+    prepared = prepare(request)
     if out is None:
         # Other margins, repetitions and seeds are other plans: each has a folder of its own.
         place = place.with_name(f"{place.name}-{prepared.plan.digest[7:15]}")
-        prepared = prepare(Request(protocol, {bundle: path}, place, candidates={bundle: data}))
+        prepared = prepare(replace(request, out=place))
     with LiveProgress(plain=settings.plain) as progress:
         finished = asyncio.run(execute(prepared, progress))
     written = write_certificates(finished, settings.home)
-    say(certify_words(finished, Condition(placement), deployment))
-    say(f"certificate: {written[0]}")
+    say(certify_words(finished, Condition(placement), deployment, written[0]))
     certified = finished.certified[0]
     evidence = str(certified.statement["predicate"]["evidence"])
     code = exit_code(certified.verdict, evidence, accept_evidence)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
+from retire.deployments import deployment_named
 from retire.domain.errors import InputError
 from retire.matrix import Protocol
 
@@ -13,13 +16,17 @@ if TYPE_CHECKING:
 
 def read_input(path: Path) -> bytes:
     """Read a file the user named; raises InputError with advice."""
-    place = path / "SKILL.md" if path.is_dir() else path
     try:
-        return place.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"cannot be read: {error.strerror}", where=str(place), mend="Check the path"
+            f"cannot be read: {error.strerror}", where=str(path), mend="Check the path"
         ) from error
+
+
+def read_skill(path: Path) -> bytes:
+    """Read a skill: a file, or the ``SKILL.md`` of a folder; raises InputError with advice."""
+    return read_input(path / "SKILL.md" if path.is_dir() else path)
 
 
 def printable(text: str) -> str:
@@ -35,13 +42,44 @@ def protocol_for(**values: object) -> Protocol:
     """
     try:
         return Protocol.model_validate({"schema": "retire.protocol/v1", **values})
-    except ValueError as error:
+    except ValidationError as error:
         raise InputError(
-            f"these options make no protocol: {first_line(error)}", mend="See --help for ranges"
+            reason_of(error), where=option_of(error), mend="See --help for what is possible"
         ) from error
 
 
-def first_line(error: ValueError) -> str:
-    """Return the informative part of a pydantic error on one line."""
-    lines = str(error).splitlines()
-    return " ".join(part.strip() for part in lines[1:3]) if len(lines) > 1 else lines[0]
+_OPTIONS = {"margin_points": "--margin", "deployments": "--deployment"}
+
+
+def option_of(error: ValidationError) -> str:
+    """Return the option behind the first field that a protocol refuses; empty where none is."""
+    place = error.errors(include_url=False)[0]["loc"]
+    if not place:
+        return ""
+    return _OPTIONS.get(str(place[0]), f"--{place[0]}")
+
+
+def reason_of(error: ValidationError) -> str:
+    """Return why the first field was refused, with the value that was given, on one line."""
+    first = error.errors(include_url=False)[0]
+    reason = first["msg"].removeprefix("Value error, ")
+    given = f" ({first['input']!r} was given)" if first["loc"] else ""
+    return f"{reason[:1].lower()}{reason[1:]}{given}"
+
+
+def check_deployments(protocol: Protocol, where: str) -> None:
+    """Check that every deployment of a protocol file is known.
+
+    Raises:
+        InputError: One is not; names the file, and suggests a close name.
+    """
+    for name in protocol.deployments:
+        try:
+            deployment_named(name)
+        except InputError as error:
+            raise InputError(error.what, where=where, mend=error.mend) from error
+
+
+def many(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless it is one."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
-from retire.bundle import find_bundles
-from retire.bundle.loading import bundle_id
+from retire.bundle.loading import bundles_by_id
 from retire.cli.console import LiveProgress, say
-from retire.cli.inputs import read_input
+from retire.cli.inputs import check_deployments, option_of, read_input, reason_of
 from retire.cli.signing import write_certificates
 from retire.domain.errors import InputError
 from retire.matrix import Protocol, load_protocol
@@ -44,7 +44,8 @@ def matrix(
     """Run a protocol: reductions, every cell, tables, figures and signed certificates."""
     settings = read_settings()
     declared = changed(load_protocol(read_input(protocol), str(protocol)), seed, follow_up)
-    folders = {bundle_id(path): path for path in find_bundles(bundles or [Path("bundles/panel")])}
+    check_deployments(declared, str(protocol))
+    folders = bundles_by_id(bundles or [Path("bundles/panel")])
     missing = [key for key in declared.bundles if key not in folders]
     if missing:
         raise InputError(
@@ -75,5 +76,5 @@ def changed(protocol: Protocol, seed: int | None, follow_up: bool) -> Protocol:
         values["conditions"] = tuple(dict.fromkeys((*protocol.conditions, "B5", "B6")))
     try:
         return Protocol.model_validate(values)
-    except ValueError as error:
-        raise InputError(f"the changed protocol is not sound: {error}") from error
+    except ValidationError as error:
+        raise InputError(reason_of(error), where=option_of(error)) from error

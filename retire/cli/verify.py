@@ -10,7 +10,8 @@ import typer
 from retire.certify.gates import Verdict
 from retire.cli.certify import exit_code
 from retire.cli.console import say
-from retire.domain.errors import InputError
+from retire.cli.inputs import many
+from retire.domain.errors import InputError, RetireError
 from retire.runner.verifying import Verification
 from retire.settings import read_settings
 from retire.store.keys import certifier_key, public_hex, read_trusted
@@ -41,7 +42,14 @@ def verify(
     trusted = read_trusted(trust) if trust is not None else None
     worst = 0
     for certificate in certificates:
-        result, evidence = verify_certificate(certificate, trusted, against or [])
+        try:
+            result, evidence = verify_certificate(certificate, trusted, against or [])
+        except RetireError as error:
+            if len(certificates) == 1:
+                raise
+            say(f"{certificate}: BROKEN; {error}")
+            worst = _worse(worst, error.exit_code)
+            continue
         _explain(certificate, result)
         code = 1
         if result.intact and not result.stale and _signers_accepted(result, trusted):
@@ -55,13 +63,13 @@ def _signers_accepted(result: Verification, trusted: tuple[str, ...] | None) -> 
 
 
 def _worse(left: int, right: int) -> int:
-    order = (0, 4, 3, 2, 1)
+    order = (0, 4, 3, 2, 1)  # from what may ship to what is wrong
     return max(left, right, key=order.index)
 
 
 def _explain(path: Path, result: Verification) -> None:
     if not result.intact:
-        state = f"BROKEN, {len(result.problems)} problems"
+        state = f"BROKEN, {many(len(result.problems), 'problem')}"
     elif result.stale:
         state = "intact, but stale"
     elif result.unknown_signers:

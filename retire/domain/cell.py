@@ -65,6 +65,14 @@ class Cell:
             f"{self.member}/{self.repetition}"
         )
 
+    @classmethod
+    def of_key(cls, key: str) -> Cell:
+        """Return the cell that has this key; raises ValueError for any other text."""
+        sample, deployment, bundle, condition, member, repetition = key.split("/")
+        return cls(
+            Sample(sample), deployment, bundle, Condition(condition), member, int(repetition)
+        )
+
     @property
     def authorized(self) -> bool:
         """Whether every predicate holds in this cell's member."""
@@ -72,7 +80,7 @@ class Cell:
 
 
 def episode_of(plan_seed: int, request: str, sample: str, repetition: int) -> str:
-    """Return the episode, equal across members, conditions, bundle names and paths (DESIGN 6)."""
+    """Return the episode, equal across members, conditions, bundle names and paths."""
     return digest_of(
         {
             "plan_seed": plan_seed,

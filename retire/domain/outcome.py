@@ -34,7 +34,7 @@ class Outcome:
     """One cell as the certifier sees it.
 
     ``complete`` is False when no usable evidence exists; then ``intended`` and ``protected`` say
-    nothing, except that a sighted protected effect stays sighted (DESIGN 9).
+    nothing, except that a sighted protected effect stays sighted.
     """
 
     cell: Cell

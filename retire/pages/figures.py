@@ -158,7 +158,7 @@ def _bars(axes: Axes, finished: Finished, counts: Counts, name: str, most: int) 
     for place, item in enumerate(shown):
         count = counts.of([item.arm(name)]).effect
         least = _least(finished, name, item.condition) if item.sample is Sample.AUDIT else None
-        below = least is not None and count.found < least
+        below = least is not None and count.found + count.missing < least
         axes.bar(
             place,
             count.found,
@@ -182,7 +182,8 @@ def _bars(axes: Axes, finished: Finished, counts: Counts, name: str, most: int) 
     _threshold(axes, finished, name)
     axes.set_xticks(range(len(shown)), [_tick(item) for item in shown], fontsize=9)
     axes.set_xlim(-0.6, len(shown) + 0.35)
-    axes.set_yticks(sorted({round(most * part / 4) for part in range(5)}))
+    step = most // next(parts for parts in (4, 3, 2, 1) if most % parts == 0)
+    axes.set_yticks(range(0, most + 1, max(step, 1)))
     axes.set_ylim(0, most * 1.04)
     axes.set_title(drawable(name), fontsize=11, color=INK)
     for side in ("top", "right"):

@@ -198,7 +198,7 @@ def _limits(finished: Finished) -> str:
     sayings = [
         "It speaks of this deployment, these clauses and the declared cells only.",
         "Zero observed effects do not bound what was not varied, not declared or not observed.",
-        "It trusts the contract, the ledger and the observer; an audit by people made them.",
+        "It trusts the contract and the ledger, which people audited, and the observer.",
     ]
     if len(finished.prepared.bundles) == 1:
         sayings.append("One bundle gives no ground for a statement about other skills.")

@@ -116,7 +116,8 @@ def search(strategy: Strategy, clauses: Sequence[str], margin: Fraction) -> Sear
     losses = allowed_losses(margin, baseline.tasks)
     deleted: frozenset[str] = frozenset()
     if baseline.completed:
-        notebook.threshold = baseline.completed - losses
+        # At least one task: a candidate that can do nothing keeps no utility, whatever the margin.
+        notebook.threshold = max(1, baseline.completed - losses)
         deleted = yield from STRATEGIES[strategy](notebook, clauses)
         deleted = yield from _verify(notebook, clauses, deleted)
     return Reduction(

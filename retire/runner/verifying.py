@@ -14,6 +14,7 @@ from retire.domain.trace import cell_of, outcome_of, outcome_root, record_root
 from retire.prompts import build_prompt
 from retire.runner.attempt import answer_text, d1_json
 from retire.runner.job import cell_job, placed_text
+from retire.skill import render
 from sink.proposal import RawAnswer, parse
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from retire.matrix import Plan
 
 
+_COMPARED_BEFORE = {"plan", "outcome_root", "record_root", "heads"}
+"""Parts of a certificate that have a comparison, and words, of their own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What is verified: the certificate's statement, and the folder it belongs to."""
@@ -36,6 +41,8 @@ class Subject:
     plan: Plan
     bundles: Mapping[str, Bundle]
     deleted: Mapping[tuple[str, str], tuple[str, ...]]
+    reduced: Mapping[tuple[str, str], bytes | None]
+    """The reduced skills as they lie in the folder, by deployment and bundle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ def verify(
         *_plan_problems(subject),
         *(f"{item.kind}: {item.where}: {item.what}" for item in join(subject.evidence)),
         *_root_problems(subject),
+        *_reduction_problems(subject),
         *_row_problems(subject),
         *_gate_problems(subject, given),
     ]
@@ -90,7 +98,8 @@ def verify(
             f"records of {', '.join(sorted(subject.evidence.heads))}: chains and signed heads",
             f"{len(subject.evidence.rows)} traces: chain, prompt, snapshot, three stages",
             "outcome root and record root",
-            "gates, verdict and support gap",
+            "reduced skills and the clauses they lack",
+            "everything the certificate states: gates, verdict, support gap, subjects",
         ),
     )
 
@@ -101,6 +110,16 @@ def _plan_problems(subject: Subject) -> Iterator[str]:
         yield "the folder's bundles and protocol do not give the certificate's plan digest"
     if digest_of(stated["statement"]) != stated["digest"]:
         yield "the plan written in the certificate does not have the digest written there"
+
+
+def _reduction_problems(subject: Subject) -> Iterator[str]:
+    for pair, text in subject.reduced.items():
+        place = f"reductions/{pair[0]}/{pair[1]}"
+        deleted = subject.deleted.get(pair)
+        if deleted is None or text is None:
+            yield f"{place}: the reduction is missing"
+        elif text != render(subject.bundles[pair[1]].skill, deleted):
+            yield f"{place}: SKILL.md is not the full skill without the clauses of reduction.json"
 
 
 def _root_problems(subject: Subject) -> Iterator[str]:
@@ -152,11 +171,17 @@ def _row_problems(subject: Subject) -> Iterator[str]:
 
 def _gate_problems(subject: Subject, given: Surroundings) -> Iterator[str]:
     unit = subject.statement["predicate"]["unit"]
+    declared = set(subject.plan.cells)
+    deployments: Any = subject.plan.statement["deployments"]
     run = CertifiedRun(
         plan=subject.plan,
         bundles=subject.bundles,
         identities={unit["deployment"]["name"]: unit["deployment"]["identity"]},
-        outcomes=[outcome_of(row["body"]) for row in subject.evidence.rows],
+        outcomes=[
+            outcome
+            for row in subject.evidence.rows
+            if (outcome := outcome_of(row["body"])).cell in declared
+        ],
         deleted=subject.deleted,
         licensing={key: licensing_cells(item) for key, item in subject.bundles.items()},
     )
@@ -164,27 +189,26 @@ def _gate_problems(subject: Subject, given: Surroundings) -> Iterator[str]:
     if placement is None:
         yield "the plan declares no such deployment and condition"
         return
+    if unit["deployment"]["digest"] != deployments.get(placement.deployment):
+        yield "the deployment on the certificate is not the one that the plan names"
     fresh: Certified = certify(run, placement, given)
-    for part in (
-        "verdict",
-        "failed_gates",
-        "unmet",
-        "gates",
-        "unit",
-        "support_gap",
-        "beside_the_verdict",
-        "evidence",
-        "world",
-        "findings",
-    ):
-        if canonical(fresh.statement["predicate"][part]) != canonical(
-            subject.statement["predicate"][part]
-        ):
-            yield f"recomputing gives another {part} than the certificate states"
-    if canonical(fresh.statement["subject"]) != canonical(subject.statement["subject"]):
+    yield from _differences(fresh.statement, subject.statement)
+
+
+def _differences(fresh: Mapping[str, Any], stated: Mapping[str, Any]) -> Iterator[str]:
+    """Compare everything a certificate says, also what nobody expects there."""
+    again, said = fresh["predicate"], stated["predicate"]
+    for part in sorted((again.keys() | said.keys()) - _COMPARED_BEFORE):
+        if part not in again:
+            yield f"the certificate states {part}, which no certificate has"
+        elif canonical(again[part]) != canonical(said.get(part)):
+            yield f"{part}: recomputing gives another value than the certificate states"
+    if canonical(fresh["subject"]) != canonical(stated["subject"]):
         yield "the digests of what was certified differ from the folder's files"
-    if fresh.statement["predicateType"] != subject.statement["predicateType"]:
+    if fresh["predicateType"] != stated.get("predicateType"):
         yield "the kind of evidence and the predicate type do not go together"
+    if fresh["_type"] != stated.get("_type") or fresh.keys() != stated.keys():
+        yield "the statement is not of the form of a certificate"
 
 
 def _placement(run: CertifiedRun, unit: Mapping[str, Any]) -> Placement | None:

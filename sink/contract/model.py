@@ -202,6 +202,15 @@ class Contract(StrictModel):
             parameter = self.action.parameters.get(self.free_band.parameter)
             if parameter is None or parameter.type not in {"number", "integer"}:
                 raise ValueError("the free band names no number parameter of the action")
+            canonical = self.action.canonical.get(self.free_band.parameter)
+            if (
+                isinstance(canonical, int | Decimal)
+                and not isinstance(canonical, bool)
+                and self.free_band.minimum <= canonical <= self.free_band.maximum
+            ):
+                raise ValueError(
+                    "the canonical value lies in the free band, so no predicate would ever count"
+                )
         return self
 
 

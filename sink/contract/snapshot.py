@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from sink.contract.values import unique_keys
 from sink.strict_yaml import StrictModel
 
 
@@ -69,6 +70,7 @@ def read_snapshot(data: bytes) -> Snapshot:
     """Read snapshot bytes.
 
     Raises:
-        ValueError: Not JSON, or not of the snapshot's form (pydantic's error is a ValueError).
+        ValueError: Not JSON, a key twice, or not of the snapshot's form (pydantic's error is a
+            ValueError).
     """
-    return Snapshot.model_validate(json.loads(data))
+    return Snapshot.model_validate(json.loads(data, object_pairs_hook=unique_keys))

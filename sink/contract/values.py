@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*\.[a-z0-9][a-z0-9_]*\Z")
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -88,3 +91,16 @@ def canonical_scalar(value: Scalar) -> str | bool:
     if isinstance(value, str):
         return "'" + value
     return "#" + canonical_decimal(Decimal(value))
+
+
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Build a JSON object; a hook for readers of what the sink relies on.
+
+    Raises:
+        ValueError: A key stands twice. Readers disagree about which of the two counts (RFC 8259,
+            section 4), so none may.
+    """
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return result

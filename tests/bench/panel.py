@@ -18,8 +18,10 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Self
 
 from retire.bundle import find_bundles, load_bundle
+from retire.domain.cell import Mediation
 from retire.matrix import Protocol, load_protocol
 from retire.runner.processes import running_programs
 from retire.wiring import Finished, Request, execute, prepare
@@ -49,7 +51,7 @@ class Memory:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -167,8 +169,6 @@ async def socket_times(repeats: int = 2000) -> tuple[float, float]:
     taken = []
     with tempfile.TemporaryDirectory() as state:
         async with running_programs(Path(state), [PANEL / "PRV_L01"]) as programs:
-            from retire.domain.cell import Mediation
-
             sink = programs.doors[Mediation.CANONICAL]
             for _ in range(repeats):
                 attempt = secrets.token_hex(16)

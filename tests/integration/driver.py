@@ -76,6 +76,8 @@ class Config:
     """Largest file that this process (and its programs) may write: a full disk."""
     file_bytes_of_runner: int = 0
     """The same, for this process alone."""
+    file_bytes_of_programs: int = 0
+    """The same, for the programs alone."""
 
 
 def say(**event: Any) -> None:
@@ -162,6 +164,12 @@ class Observer:
         self._inner.close()
 
 
+def parent_of(pid: int) -> int:
+    """Return the parent of a process."""
+    status = Path(f"/proc/{pid}/stat").read_text()
+    return int(status.rsplit(")", 1)[1].split()[1])
+
+
 def limit_files(size: int) -> None:
     """Let no file grow beyond a size."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
@@ -173,7 +181,11 @@ def put_faults_around(config: Config) -> None:
 
     @asynccontextmanager
     async def announced(state: Path, bundles: Any) -> Any:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        if config.file_bytes_of_programs:
+            limit_files(config.file_bytes_of_programs)
         async with start(state, bundles) as programs:
+            limit_files(before)
             counted: Counter[str] = Counter()
             doors = dict(programs.doors)
             doors = {way: Door(door, config, counted) for way, door in doors.items()}
@@ -186,7 +198,8 @@ def put_faults_around(config: Config) -> None:
                 truth.rename(truth.with_name("hidden.sqlite"))
             if config.file_bytes_of_runner:
                 limit_files(config.file_bytes_of_runner)
-            say(event="programs", pids=dict(programs.pids))
+            launcher = parent_of(programs.pids["world"])
+            say(event="programs", pids={**programs.pids, "launcher": launcher})
             observer = Observer(programs.observer, config)
             yield dataclasses.replace(programs, doors=doors, observer=observer)
 
@@ -278,9 +291,7 @@ def main() -> int:
     if config.file_bytes:
         limit_files(config.file_bytes)
     try:
-        finished = asyncio.run(
-            wiring.execute(wiring.prepare(request_of(config)), Announced())
-        )
+        finished = asyncio.run(wiring.execute(wiring.prepare(request_of(config)), Announced()))
         say(event="finished", **told(finished))
         wiring.require_complete(finished)
     except RetireError as error:

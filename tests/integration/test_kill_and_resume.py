@@ -10,14 +10,21 @@ import json
 import random
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.integration.driving import COMPARED, PROGRAMS, Run, alive, finish, query, run, same, survivors
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.integration.driving import (
+    PROGRAMS,
+    Run,
+    alive,
+    finish,
+    query,
+    run,
+    same,
+    survivors,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -102,10 +109,8 @@ def test_nothing_survives_a_runner_that_dies_while_programs_start(tmp_path: Path
 
 
 def descendants(pid: int) -> list[int]:
-    from pathlib import Path as Anywhere
-
     found = []
-    for child in Anywhere(f"/proc/{pid}/task/{pid}/children").read_text().split():
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         found += [int(child), *descendants(int(child))]
     return found
 
@@ -220,16 +225,18 @@ def test_a_resumed_reduction_asks_nothing_twice(tmp_path: Path) -> None:
     whole = finish(out=str(tmp_path / "whole"), calls=str(tmp_path / "all"), **plan)
     out = tmp_path / "run"
     for number in (10, 31):
-        cut = started(Run(out=str(out), calls=str(tmp_path / "cut"), kill_before_proposal=number, **plan))
+        cut = started(
+            Run(out=str(out), calls=str(tmp_path / "cut"), kill_before_proposal=number, **plan)
+        )
         assert cut.end() == -signal.SIGKILL
     resumed = finish(out=str(out), calls=str(tmp_path / "cut"), **plan)
-    assert {name: resumed[name] for name in COMPARED} == {name: whole[name] for name in COMPARED}
+    same(resumed, whole)
     assert resumed["deleted"] == whole["deleted"]
     asked, expected = ((tmp_path / name).read_text().splitlines() for name in ("cut", "all"))
     assert set(asked) == set(expected)
-    unanswered = query(
-        out / "run.sqlite", "SELECT count(*) FROM attempts WHERE answer IS NULL"
-    )[0][0]
+    unanswered = query(out / "run.sqlite", "SELECT count(*) FROM attempts WHERE answer IS NULL")[0][
+        0
+    ]
     assert len(asked) <= len(expected) + unanswered
 
 

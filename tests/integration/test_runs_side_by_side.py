@@ -29,9 +29,9 @@ def test_two_runs_at_once_give_what_each_gives_alone(
         assert finished is not None
         assert finished["findings"] == []
         same(finished, expected)
-        assert set(finished["keys"].values()).isdisjoint(
-            expected["keys"].values()
-        ), "two runs share a key"
+        assert set(finished["keys"].values()).isdisjoint(expected["keys"].values()), (
+            "two runs share a key"
+        )
     assert told["same"]["outcome_root"] != told["other"]["outcome_root"]
     assert set(told["same"]["attempts"]).isdisjoint(told["other"]["attempts"])
     for name in plans:

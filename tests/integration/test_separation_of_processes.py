@@ -22,7 +22,8 @@ import pytest
 from retire.bundle import load_bundle
 from retire.domain.cell import Mediation
 from retire.runner.processes import running_programs
-from tests.integration.driving import PROGRAMS, REPOSITORY, parent_of, query
+from tests.integration.driver import parent_of
+from tests.integration.driving import PROGRAMS, REPOSITORY, query
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,7 +38,9 @@ ACTING = {"sink-canonical": 1, "sink-exact": 1, "direct": 1, "world": 3}
 
 
 @asynccontextmanager
-async def with_an_episode(state: Path, panel: Path) -> AsyncIterator[tuple[Programs, dict[str, Any]]]:
+async def with_an_episode(
+    state: Path, panel: Path
+) -> AsyncIterator[tuple[Programs, dict[str, Any]]]:
     """Programs with one frozen episode in which unlocking would be an effect."""
     bundle = load_bundle(panel / "ACC_L01")
     async with running_programs(state, [panel / "ACC_L01"]) as programs:
@@ -50,12 +53,15 @@ async def with_an_episode(state: Path, panel: Path) -> AsyncIterator[tuple[Progr
             "episode": "sha256:" + "1" * 64,
         }
         frozen = await programs.world.ask(reset)
-        yield programs, {
-            "attempt": ATTEMPT,
-            "contract": bundle.digests.contract,
-            "episode": reset["episode"],
-            "snapshot": frozen["snapshot_digest"],
-        }
+        yield (
+            programs,
+            {
+                "attempt": ATTEMPT,
+                "contract": bundle.digests.contract,
+                "episode": reset["episode"],
+                "snapshot": frozen["snapshot_digest"],
+            },
+        )
 
 
 def arguments_of(pid: int) -> list[str]:
@@ -69,9 +75,9 @@ def socket_of(pid: int) -> str:
 
 def descriptors_of(pid: int) -> dict[int, str]:
     found = {}
-    for entry in os.scandir(f"/proc/{pid}/fd"):
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
         try:
-            found[int(entry.name)] = os.readlink(entry.path)
+            found[int(entry.name)] = str(entry.readlink())
         except FileNotFoundError:
             continue
     return found
@@ -105,7 +111,7 @@ async def test_only_world_and_actuators_hold_an_end_of_the_act_face(
             assert held == faces.get(name, set()), f"{name} holds an end that is not its own"
 
 
-ATTACKER = '''
+ATTACKER = """
 import json, os, socket, sys
 given = json.loads(sys.argv[1])
 told = []
@@ -146,7 +152,7 @@ for number in given["descriptors"]:
         continue
     try_everything(end)
 print(json.dumps({"told": told, "reached": reached}))
-'''
+"""
 
 
 def hostile_messages(identity: dict[str, Any]) -> list[dict[str, Any]]:

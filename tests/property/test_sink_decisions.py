@@ -97,7 +97,7 @@ def pairs(draw):
         kept.pop(draw(st.integers(0, 1)))
     optional = [member("minutes", MINUTES), member("mode", MODES), member("ramp", RAMPS)]
     kept += [draw(item) for item in optional if draw(st.integers(0, 3)) == 0]
-    if draw(st.integers(0, 19)) == 0:
+    if draw(st.integers(0, 4)) == 0:
         kept.append((draw(OTHERS), draw(st.sampled_from(["1", "null", '"x"', "{}"]))))
     if draw(st.integers(0, 24)) == 0:
         key = draw(st.sampled_from(["target", "t\\u0061rget", "temperature"]))
@@ -154,6 +154,9 @@ def plain(temperature, rest=""):
 @example(plain("24.0"), Binding.CANONICAL, True)
 @example(plain("24.1"), Binding.CANONICAL, False)
 @example(plain("15.9"), Binding.CANONICAL, False)
+@example(plain("26.5", ',"":1'), Binding.CANONICAL, False)
+@example(plain("26.5", ',"":1'), Binding.EXACT, False)
+@example(plain("20", ',"":1'), Binding.CANONICAL, True)
 @example(plain("20", ',"mode":"fast"'), Binding.CANONICAL, False)
 @example(plain("20", ',"mode":"quiet"'), Binding.CANONICAL, False)
 @example(plain("20", ',"mode":"quiet"'), Binding.EXACT, False)

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from sink.record import ChainState, check_chain, parse_line, sign_head
 from tests import houses
-from tests.unit.sink.fakes import Door, FakeWorld
+from tests.unit.sink.fake_world import Door, FakeWorld
 from tests.unit.sink.test_decision_record import KEY
 
 pytestmark = pytest.mark.property

@@ -97,6 +97,7 @@ def test_a_number_is_exact_and_short_or_refused(text):
     assert float(Decimal(written[1:])) == float(value)
 
 
+@settings(deadline=None)
 @given(FINITE)
 def test_the_canonical_form_of_a_number_is_a_fixed_point(value):
     text = canonical_decimal(value)
@@ -107,6 +108,7 @@ def test_the_canonical_form_of_a_number_is_a_fixed_point(value):
     assert text != "-0"
 
 
+@settings(deadline=None)
 @given(FINITE, st.integers(0, 6))
 def test_how_a_number_is_written_does_not_matter(value, zeros):
     padded = Decimal(
@@ -116,6 +118,7 @@ def test_how_a_number_is_written_does_not_matter(value, zeros):
     assert not same_value(value, canonical_decimal(value))
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), FINITE, st.booleans(), st.integers(-(2**53), 2**53)))
 def test_values_of_different_kinds_are_never_equal(value):
     for other in (True, False, 0, 1, "1", "true", "True", "0", "#1", "'1"):

@@ -95,6 +95,16 @@ def test_a_patch_that_flips_two_none_or_another_is_refused(predicate, path, valu
     assert said in error.reason
 
 
+def test_a_place_must_be_named_as_the_rfc_writes_it():
+    world = houses.world_data()
+    world["consents"]["bill"]["votes"]["guest~1"] = {"name": "G", "answer": "no", "at": houses.NOW}
+    data = with_counterfactual("adults", "/consents/bill/votes/guest~01/answer", "yes")
+    assert "no predicate" in unproved(world=world, tasks=data).reason
+    world["consents"]["bill"]["votes"]["guest~x"] = {"name": "G", "answer": "no", "at": houses.NOW}
+    data = with_counterfactual("adults", "/consents/bill/votes/guest~x/answer", "yes")
+    assert "guest~0x" in unproved(world=world, tasks=data).reason
+
+
 def test_a_vote_that_two_predicates_count_flips_both():
     contract = houses.contract_data()
     contract["predicates"][1]["consent"] = "bill"

@@ -54,6 +54,29 @@ def test_each_leaking_member_has_one_trace(one):
     assert "3 of 9" in text
 
 
+def test_a_member_that_leaks_in_every_repetition_still_has_one_trace(one, obedient):
+    def leaks(cell):
+        if str(cell.condition) == "B2" and cell.member == "invalid_state":
+            return obedient(replace(cell, repetition=1))
+        return obedient(cell)
+
+    finished = one(leaks)
+    text = told(certify_words(finished, Condition.B2, "plain"))
+    assert "invalid_state: 3 of 3" in text
+    assert text.count(finished.prepared.bundles["PRV_L05"].tasks.locked.request) == 3
+
+
+def test_a_failure_names_the_gate_that_is_shut_only(one, obedient):
+    def loses(cell):
+        if str(cell.condition) == "B4" and cell.authorized:
+            return obedient(replace(cell, member="invalid_state"))
+        return obedient(cell)
+
+    first = certify_words(one(loses), Condition.B4, "plain").splitlines()[0]
+    assert first.startswith("FAIL")
+    assert "protected effect" not in first
+
+
 def test_a_pass_names_both_gates_and_no_leak(one):
     finished = one()
     text = told(certify_words(finished, Condition.B4, "plain"))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import struct
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 import pytest
+from PIL import Image
 
 from retire.pages.figures import authorized_figure, effects_figure
 
@@ -54,6 +57,21 @@ def test_small_and_wide_plans_can_be_drawn(build, draw, declared):
     width, height = struct.unpack(">II", draw(build(**declared))["png"][16:24])
     assert 600 < width < 5000
     assert 200 < height < 3000
+
+
+def coloured(png):
+    """Count the pixels that are no shade of grey."""
+    with Image.open(io.BytesIO(png)) as image:
+        _, saturation, _ = image.convert("HSV").split()
+    return sum(saturation.histogram()[40:])
+
+
+def test_zero_is_not_painted_and_an_effect_is(build, obedient):
+    def safe(cell):
+        return obedient(replace(cell, repetition=2))
+
+    assert coloured(effects_figure(build(safe))["png"]) == 0
+    assert coloured(effects_figure(build(obedient))["png"]) > 1000
 
 
 def test_a_run_without_any_evidence_can_be_drawn(build):

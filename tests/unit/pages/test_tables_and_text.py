@@ -102,8 +102,14 @@ def test_every_table_of_a_run_parses_and_agrees_with_the_summary(build):
     }
 
 
-def test_the_bundle_table_counts_over_all_deployments(build):
-    finished = build()
+def test_the_bundle_table_counts_effects_over_all_deployments(build, obedient):
+    def tries(cell):
+        d1, d2, d3 = obedient(cell)
+        if not cell.authorized and not d3["protected"]:
+            return {**d1, "outcome": "proposal"}, {**d2, "outcome": "unmediated"}, d3
+        return d1, d2, d3
+
+    finished = build(tries)
     bundles = next(t for t in parsed_tables(tables(finished)) if t[0][0] == "Bundle")
     assert column(bundles, "Bundle") == list(finished.prepared.bundles)
     assert column(bundles, "B2") == ["6", "6"]
@@ -124,6 +130,16 @@ def test_a_missing_cell_is_never_shown_as_a_plain_zero(build, obedient):
     assert "0" not in column(found[0], "B4")
     assert all("6" in cell for cell in column(found[0], "B4"))
     assert set(column(found[-1], "Verdict")[1::2]) == {"incomplete"}
+
+
+def test_an_authorized_cell_without_evidence_is_listed_among_the_misses(build, obedient):
+    def forgets(cell):
+        gone = str(cell.condition) == "B4" and cell.authorized and cell.bundle == "ACC_L01"
+        return None if gone and cell.repetition == 2 else obedient(cell)
+
+    misses = next(t for t in parsed_tables(tables(build(forgets))) if "Parameter" in t[0])
+    assert column(misses, "Condition") == ["B4", "B4"]
+    assert column(misses, "Cells") == ["1", "1"]
 
 
 def test_hostile_words_in_traces_findings_and_skills_break_nothing(build, obedient):

@@ -12,7 +12,7 @@ from sink.ports import ActStatus
 from sink.record import ChainState, check_chain, digest, parse_line
 from sink.record_file import RecordError
 from tests import houses
-from tests.unit.sink.fakes import ATTEMPT, Door, FakeWorld
+from tests.unit.sink.fake_world import ATTEMPT, Door, FakeWorld
 
 OTHER = "f" * 32
 
@@ -207,6 +207,18 @@ async def test_a_snapshot_that_is_no_snapshot_denies(door):
     frozen = door.world.episodes[ATTEMPT]
     door.world.episodes[ATTEMPT] = type(frozen)(
         b"{}", digest(b"{}"), frozen.episode, frozen.contract_digest, 1
+    )
+    reply = await door.ask()
+    assert (reply["decision"], reply["reason"]) == ("deny", "internal_error")
+    assert door.world.sent == []
+
+
+async def test_a_snapshot_that_says_a_thing_twice_denies(door):
+    frozen = door.world.episodes[ATTEMPT]
+    twice = frozen.snapshot.replace(b'"status":', b'"status": "active", "status":')
+    assert twice != frozen.snapshot
+    door.world.episodes[ATTEMPT] = type(frozen)(
+        twice, digest(twice), frozen.episode, frozen.contract_digest, 1
     )
     reply = await door.ask()
     assert (reply["decision"], reply["reason"]) == ("deny", "internal_error")

@@ -11,7 +11,7 @@ from sink.keys import load_or_create
 from sink.record import Head, check_chain
 from sink.service import SinkService
 from sink.wire import MAX_MESSAGE
-from tests.unit.sink.fakes import CONTRACT_DIGEST, Door
+from tests.unit.sink.fake_world import CONTRACT_DIGEST, Door
 
 
 @pytest.fixture
@@ -95,6 +95,7 @@ GARBAGE = [
     framed(b"[]"),
     framed(b"null"),
     framed(b'"propose"'),
+    framed(b'{"op":"hello","op":"head","id":1}'),
     framed(b"[" * 100_000),
     framed(b'{"op":' * 50_000),
     framed(b'{"op":"hello","id":' + b"[" * 900 + b"]" * 900 + b"}"),

@@ -1,0 +1,1 @@
+"""``POST /certify`` and what belongs to it: the certification service."""

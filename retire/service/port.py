@@ -1,0 +1,166 @@
+"""What the HTTP layer needs from whoever keeps and runs certifications."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from pathlib import Path
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    """Every declared cell has evidence and the certificate is signed."""
+    INCOMPLETE = "incomplete"
+    """It ended without evidence for some cells; the certificate says so."""
+    FAILED = "failed"
+    """It could not run at all; ``error`` says why and how to mend it."""
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A certification to run, after the HTTP layer has checked its form.
+
+    Attributes:
+        bundle: Id of a registered bundle, or None with ``folder``.
+        folder: A folder with an unpacked uploaded bundle; the keeper moves it into the run.
+        candidate: Bytes of the candidate ``SKILL.md``; None asks the run to reduce.
+        deployment: Configured name.
+        placement: B2 to B6.
+    """
+
+    bundle: str | None
+    folder: Path | None
+    candidate: bytes | None
+    deployment: str
+    placement: str
+    margin_points: int
+    repetitions: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as its owner sees it. Instants are RFC 3339 text."""
+
+    id: str
+    owner: str
+    state: RunState
+    plan_digest: str
+    bundle: str
+    deployment: str
+    placement: str
+    cells_planned: int
+    cells_done: int
+    created_at: str
+    ended_at: str | None = None
+    verdict: str | None = None
+    certificate: str | None = None
+    """Id of the certificate, once there is one."""
+    error: str | None = None
+    stages: Mapping[str, int] = field(default_factory=dict)
+    """Cells by stage outcome, such as ``d2_deny``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One server-sent event of a run: progress, or its end."""
+
+    number: int
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFilter:
+    """Which traces to list; None leaves a field open."""
+
+    bundle: str | None = None
+    condition: str | None = None
+    member: str | None = None
+    d1: str | None = None
+    d2: str | None = None
+    reason: str | None = None
+    protected: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BundleRow:
+    """A registered bundle."""
+
+    id: str
+    title: str
+    family: str
+    clauses: int
+    digests: Mapping[str, str]
+
+
+class Keeper(Protocol):
+    """Keeps runs and traces, runs what is queued, and resumes after a crash.
+
+    A method that names a run or certificate raises KeyError where there is none, or where its
+    owner is another than ``owner`` (None means: may see all).
+    """
+
+    async def submit(
+        self, submission: Submission, owner: str, idempotency_key: str | None
+    ) -> tuple[RunRow, bool]:
+        """Fix the plan and queue the run; False as second value for a repeated key.
+
+        Raises:
+            InputError: Bundle, candidate or deployment cannot be used; names file, line, clause.
+            ConflictError: The key was used for another submission.
+        """
+
+    async def run(self, run: str, owner: str | None) -> RunRow:
+        """Return one run."""
+
+    async def runs(self, owner: str | None, before: str | None, limit: int) -> Sequence[RunRow]:
+        """Return runs, newest first, created before the run of id ``before``."""
+
+    def events(self, run: str, after: int) -> AsyncIterator[Event]:
+        """Yield events numbered above ``after`` until the run ends; the last is its end."""
+
+    async def wait(self, run: str, seconds: float) -> RunRow:
+        """Return the run when it has ended, or as it stands after so many seconds."""
+
+    async def cancel(self, run: str, owner: str | None) -> RunRow:
+        """Ask a run to stop; what it stored stays."""
+
+    async def traces(
+        self, run: str, owner: str | None, wanted: TraceFilter, after: int, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return trace rows with sequence numbers above ``after``, in their order."""
+
+    async def trace(self, trace: str, owner: str | None) -> Mapping[str, Any]:
+        """Return one trace row by id (``<run>.<seq>``)."""
+
+    async def certificate(self, certificate: str, owner: str | None) -> Mapping[str, Any]:
+        """Return a DSSE envelope by certificate id."""
+
+    async def verify(self, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Verify an envelope against the evidence kept here; raises InputError for none."""
+
+    async def bundles(self) -> Sequence[BundleRow]:
+        """Return the registered bundles."""
+
+    async def register(self, folder: Path) -> BundleRow:
+        """Register an unpacked bundle that lint found sound; raises InputError otherwise."""
+
+    async def purge(self, run: str, owner: str | None) -> None:
+        """Remove prompts, answers and frames of a run; digests stay."""
+
+    async def ready(self) -> Mapping[str, bool]:
+        """Say what works: database, runner."""
+
+
+class ConflictError(Exception):
+    """The request contradicts an earlier one."""

@@ -1,0 +1,141 @@
+"""``POST /certify``: start a certification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from retire.service.access import CallerHere, ServicesHere, allowed
+from retire.service.answers import RunAnswer, run_answer
+from retire.service.documenting import RUN_EXAMPLE, WITH_BODY, answers, header, schema_reference
+from retire.service.events import first_of
+from retire.service.port import RunRow, RunState
+from retire.service.preferences import idempotency_key, preferred_wait
+from retire.service.problems import Kind
+from retire.service.requests import EXAMPLE, CertifyRequest, UploadRequest
+from retire.service.submitting import submission_of
+from retire.service.tokens import Scope
+
+router = APIRouter(tags=["runs"])
+
+GOING_ON = frozenset({RunState.QUEUED, RunState.RUNNING})
+
+
+def _form_schema() -> dict[str, Any]:
+    schema = UploadRequest.model_json_schema()
+    schema["properties"] |= {
+        "archive": {
+            "type": "string",
+            "format": "binary",
+            "description": "tar.gz or zip of one bundle folder, in place of `bundle`.",
+        },
+        "candidate": {
+            "type": "string",
+            "format": "binary",
+            "description": "The reduced `SKILL.md`, in place of `reduce`.",
+        },
+    }
+    return schema
+
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": schema_reference(CertifyRequest),
+                "example": EXAMPLE,
+            },
+            "multipart/form-data": {
+                "schema": _form_schema(),
+                "encoding": {
+                    "archive": {"contentType": "application/gzip, application/zip"},
+                    "candidate": {"contentType": "text/markdown"},
+                },
+            },
+        },
+    },
+    "parameters": [
+        {
+            "name": "Prefer",
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string"},
+            "example": "wait=30",
+            "description": "`wait=N`: answer at the run's end, or after N seconds (RFC 7240).",
+        },
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,255}$"},
+            "example": "build-4711",
+            "description": "The same key and request give the same run.",
+        },
+    ],
+}
+
+_ANSWERS = answers(
+    {
+        200: (
+            "The run has ended",
+            {**RUN_EXAMPLE, "state": "complete", "verdict": "fail", "cells_done": 24},
+        ),
+        202: ("The run is accepted", RUN_EXAMPLE),
+    },
+    *WITH_BODY,
+    Kind.CONFLICT,
+    Kind.UNUSABLE,
+    Kind.UNSOUND,
+    Kind.UNAVAILABLE,
+    headers={
+        "Location": header("Where the run is found."),
+        "Preference-Applied": header("The wait that was granted, where one was asked for."),
+        "Idempotent-Replayed": header("true where the key had started this run before."),
+    },
+)
+_ANSWERS[200]["model"] = RunAnswer
+
+
+@router.post(
+    "/certify",
+    name="certify",
+    status_code=202,
+    dependencies=allowed(Scope.CERTIFY),
+    openapi_extra=_BODY,
+    summary="Start a certification",
+    responses=_ANSWERS,
+)
+async def certify(
+    request: Request, response: Response, caller: CallerHere, services: ServicesHere
+) -> RunAnswer:
+    """Fix the plan, queue the run, and answer at once, or after the preferred wait.
+
+    Scope `certify`. The plan's digest is fixed before the first cell. An uploaded bundle runs in
+    stub worlds only. Status 200 means that the run has ended, 202 that it goes on.
+    """
+    key = idempotency_key(request.headers)
+    wait = preferred_wait(request.headers.getlist("prefer"), services.settings.longest_wait)
+    async with submission_of(request, services.settings) as submission:
+        run, new = await services.keeper.submit(submission, caller.id, key)
+    request.state.subject = run.id
+    response.headers["Location"] = f"/runs/{run.id}"
+    if new:
+        services.metrics.submitted.inc()
+    else:
+        response.headers["Idempotent-Replayed"] = "true"
+    if wait is not None:
+        response.headers["Preference-Applied"] = f"wait={wait}"
+        run = await _waited(run, wait, services)
+    if run.state not in GOING_ON:
+        response.status_code = 200
+    return run_answer(run)
+
+
+async def _waited(run: RunRow, seconds: int, services: ServicesHere) -> RunRow:
+    if run.state not in GOING_ON:
+        return run
+    keeper, closing = services.keeper, services.closing
+    ended = await first_of(keeper.wait(run.id, seconds), closing)
+    return run if ended is None else ended

@@ -1,0 +1,1 @@
+"""Hostile and random bytes against the sink, judged by a second, simpler reading."""
