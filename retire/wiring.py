@@ -15,11 +15,11 @@ from retire.certify.certificate import Surroundings as CertificateSurroundings
 from retire.certify.certifying import Certified, Run, certify, licensing_cells, placements
 from retire.certify.envelope import open_envelope
 from retire.certify.hypotheses import Hypotheses, run_hypotheses
-from retire.certify.joining import Evidence, Finding, join
+from retire.certify.joining import Evidence, Finding, join, outcomes_of
 from retire.deployments import deployment_named, known_deployments
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import IncompleteError, NotAReduction
-from retire.domain.trace import outcome_of, outcome_root, record_root
+from retire.domain.trace import outcome_root, record_root
 from retire.matrix import Plan, fix_plan
 from retire.runner.attempt import AttemptRunner
 from retire.runner.engine import Engine, Progress, Surroundings
@@ -277,7 +277,7 @@ def conclude(
         plan=prepared.plan,
         bundles=prepared.bundles,
         identities={name: item.identity for name, item in prepared.deployments.items()},
-        outcomes=[outcome_of(row["body"]) for row in evidence.rows],
+        outcomes=outcomes_of(evidence, prepared.plan.cells),
         deleted={pair: tuple(value["deleted"]) for pair, value in reductions.items()},
         licensing={key: licensing_cells(bundle) for key, bundle in prepared.bundles.items()},
     )

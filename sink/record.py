@@ -8,6 +8,7 @@ missing, so "intact" is said only up to a head that was signed and kept elsewher
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 GENESIS = "sha256:" + "0" * 64
 """What the first entry names as its predecessor."""
@@ -138,59 +139,74 @@ def check_chain(data: bytes | None, head: Head | None) -> ChainReport:
         data: The file's bytes, or None where it does not exist.
         head: The outside anchor; without one nothing is called intact.
     """
+    entries: list[Entry] = []
+    report = walk_chain(data, head, entries.append)
+    return ChainReport(report.state, report.detail, tuple(entries))
+
+
+def walk_chain(
+    data: bytes | None, head: Head | None, visit: Callable[[Entry], None]
+) -> ChainReport:
+    """Check a record as :func:`check_chain`, handing each good entry on and keeping none."""
     expected = head.seq if head is not None else 0
     if data is None or (not data and expected):
         return ChainReport(ChainState.MISSING, f"0 of {expected} entries")
-    torn = bool(data) and not data.endswith(b"\n")
-    lines = data.split(b"\n")
-    whole = lines[:-1]
-    entries, fault = _read_entries(whole)
-    if fault is not None:
-        return ChainReport(fault[0], fault[1], entries)
-    report = _against_head(entries, head)
+    walk = _Walk(expected)
+    torn = False
+    for line in io.BytesIO(data):
+        if not line.endswith(b"\n"):
+            torn = True
+            break
+        fault = walk.take(line, visit)
+        if fault is not None:
+            return fault
+    report = _against_head(walk, head)
     # A cut line explains itself and, at most, one missing entry; anything else keeps its name.
     explained = report.state in {ChainState.INTACT, ChainState.NOT_ANCHORED} or (
-        report.state is ChainState.TRUNCATED and len(entries) + 1 == expected
+        report.state is ChainState.TRUNCATED and walk.count + 1 == expected
     )
     if torn and explained:
-        return ChainReport(ChainState.TORN, f"line {len(whole) + 1} is cut", entries)
+        return ChainReport(ChainState.TORN, f"line {walk.count + 1} is cut")
     return report
 
 
-def _against_head(entries: tuple[Entry, ...], head: Head | None) -> ChainReport:
-    if head is None:
-        return ChainReport(ChainState.NOT_ANCHORED, "no signed head was given", entries)
-    if len(entries) < head.seq:
-        return ChainReport(ChainState.TRUNCATED, f"{len(entries)} of {head.seq} entries", entries)
-    at_head = entries[head.seq - 1].hash if head.seq else GENESIS
-    if at_head != head.hash:
-        return ChainReport(
-            ChainState.REWRITTEN, f"entry {head.seq} is not the signed head", entries
-        )
-    if len(entries) > head.seq:
-        return ChainReport(
-            ChainState.NOT_ANCHORED, f"intact up to {head.seq}, later entries not", entries
-        )
-    return ChainReport(ChainState.INTACT, f"{head.seq} entries", entries)
+class _Walk:
+    """How far a chain was followed, and its hash where the head points."""
 
+    def __init__(self, anchor: int) -> None:
+        self._anchor = anchor
+        self.count = 0
+        self._hash = GENESIS
+        self.at_anchor = GENESIS
 
-def _read_entries(
-    lines: Sequence[bytes],
-) -> tuple[tuple[Entry, ...], tuple[ChainState, str] | None]:
-    entries: list[Entry] = []
-    prev = GENESIS
-    for number, line in enumerate(lines, start=1):
+    def take(self, line: bytes, visit: Callable[[Entry], None]) -> ChainReport | None:
+        """Follow one line; returns the fault if it does not continue the chain."""
+        number = self.count + 1
         entry = parse_line(line)
         if entry is None:
-            return tuple(entries), (ChainState.REWRITTEN, f"line {number} is no entry")
+            return ChainReport(ChainState.REWRITTEN, f"line {number} is no entry")
         if entry.seq != number:
             state = ChainState.GAP if entry.seq > number else ChainState.SEQUENCE
-            return tuple(entries), (state, f"line {number} has sequence number {entry.seq}")
-        if not chains(entry, number, prev):
-            return tuple(entries), (ChainState.REWRITTEN, f"entry {number} does not chain")
-        entries.append(entry)
-        prev = entry.hash
-    return tuple(entries), None
+            return ChainReport(state, f"line {number} has sequence number {entry.seq}")
+        if not chains(entry, number, self._hash):
+            return ChainReport(ChainState.REWRITTEN, f"entry {number} does not chain")
+        self.count, self._hash = number, entry.hash
+        if number == self._anchor:
+            self.at_anchor = entry.hash
+        visit(entry)
+        return None
+
+
+def _against_head(walk: _Walk, head: Head | None) -> ChainReport:
+    if head is None:
+        return ChainReport(ChainState.NOT_ANCHORED, "no signed head was given")
+    if walk.count < head.seq:
+        return ChainReport(ChainState.TRUNCATED, f"{walk.count} of {head.seq} entries")
+    if walk.at_anchor != head.hash:
+        return ChainReport(ChainState.REWRITTEN, f"entry {head.seq} is not the signed head")
+    if walk.count > head.seq:
+        return ChainReport(ChainState.NOT_ANCHORED, f"intact up to {head.seq}, later entries not")
+    return ChainReport(ChainState.INTACT, f"{head.seq} entries")
 
 
 def chains(entry: Entry, seq: int, prev: str) -> bool:

@@ -206,7 +206,8 @@ class Linter:
         try:
             members(contract, world, tasks, intended_bytes(effect), schema)
         except UnprovedError as error:
-            place = f"tasks.yaml: counterfactual of {error.predicate or 'the template'}"
+            named = f": counterfactual of {error.predicate}" if error.predicate else ""
+            place = f"tasks.yaml{named}"
             self._error(place, error.reason, self._suggestion(contract, world, error.predicate))
 
     def _suggestion(self, contract: Contract, world: World, predicate: str) -> str:

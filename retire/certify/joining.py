@@ -7,19 +7,23 @@ others is a finding, and any finding keeps a run from passing.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from retire.domain.cell import Mediation
 from retire.domain.digests import digest_of
-from retire.domain.trace import cell_of
-from sink.record import ChainState, check_chain, parse_line
+from retire.domain.outcome import D1, D2, Outcome
+from retire.domain.trace import cell_of, outcome_of
+from sink.record import ChainState, Entry, parse_line, walk_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sink.record import Entry, Head
+    from retire.domain.cell import Cell
+    from sink.record import Head
 
 RECORD_OF: dict[Mediation, str] = {
     Mediation.CANONICAL: "sink-canonical",
@@ -40,19 +44,29 @@ class Finding:
     what: str
 
 
+class Rows(Protocol):
+    """Trace rows that can be walked more than once without being held in memory."""
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Yield each row."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything a run left behind.
 
     Attributes:
-        rows: Trace rows in chain order: seq, prev, hash, body.
+        rows: Trace rows in chain order: seq, prev, hash, body. Read anew on each pass.
         records: Bytes of each record file; None where it is missing.
         heads: Signed heads, by record name.
         stray: Protected journal entries outside every episode, from the observer's sweep.
         attempts: Every attempt the runner started, with the cell or development task it served.
     """
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Rows
     records: Mapping[str, bytes | None]
     heads: Mapping[str, Head]
     stray: Sequence[Mapping[str, Any]]
@@ -63,7 +77,9 @@ class Evidence:
 class _Books:
     """The records, indexed."""
 
-    by_hash: dict[str, dict[str, Entry]] = field(default_factory=dict)
+    by_hash: dict[str, dict[str, Entry]] = field(
+        default_factory=lambda: {name: {} for name in RECORDS}
+    )
     acting: dict[str, list[tuple[str, Entry]]] = field(default_factory=lambda: defaultdict(list))
     outcomes: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     sightings: dict[str, list[Entry]] = field(default_factory=lambda: defaultdict(list))
@@ -99,12 +115,11 @@ def join(evidence: Evidence) -> tuple[Finding, ...]:
 def _check_records(evidence: Evidence, books: _Books) -> Iterator[Finding]:
     for name in RECORDS:
         head = evidence.heads.get(name)
-        report = check_chain(evidence.records.get(name), head)
+        report = walk_chain(evidence.records.get(name), head, partial(_index, name, books))
         if head is None or not head.verifies():
             yield Finding("head", name, "the record has no head with a valid signature")
         if report.state is not ChainState.INTACT:
             yield Finding(str(report.state), name, report.detail)
-        _index(name, report.entries, books)
     observed = evidence.heads.get(OBSERVER)
     if observed is not None and set(RECORD_OF.values()) <= set(evidence.heads):
         expected = countersigned(evidence.heads)
@@ -112,20 +127,49 @@ def _check_records(evidence: Evidence, books: _Books) -> Iterator[Finding]:
             yield Finding("head", OBSERVER, "it does not countersign the sink's heads")
 
 
-def _index(name: str, entries: Sequence[Entry], books: _Books) -> None:
-    own = books.by_hash.setdefault(name, {})
-    for entry in entries:
-        own[entry.hash] = entry
-        kind, attempt = entry.body.get("kind"), str(entry.body.get("attempt"))
-        if kind in {"decision", "direct"}:
-            books.acting[attempt].append((name, entry))
-        elif kind == "outcome":
-            books.outcomes[name, attempt] = entry.body
-        elif kind == "sighting":
-            books.sightings[attempt].append(entry)
+_COMPARED = frozenset(
+    {
+        "kind",
+        "attempt",
+        "effect",
+        "complete",
+        "intended",
+        "protected",
+        "evidence_class",
+        "answer",
+        "contract",
+        "frozen_snapshot",
+        "predicates",
+        "parameter",
+        "decision",
+        "basis",
+        "reason",
+        "act",
+        "detail",
+    }
+)
+"""What of an entry is compared with anything; the rest need not be kept in memory."""
 
 
-def _check_trace_chain(rows: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
+def _index(name: str, books: _Books, entry: Entry) -> None:
+    kind, attempt = entry.body.get("kind"), str(entry.body.get("attempt"))
+    kept = {
+        key: sys.intern(value) if isinstance(value, str) else value
+        for key, value in entry.body.items()
+        if key in _COMPARED
+    }
+    slim = Entry(entry.seq, "", kept, entry.hash)
+    if kind == "outcome":
+        books.outcomes[name, attempt] = kept
+        return
+    books.by_hash[name][entry.hash] = slim
+    if kind in {"decision", "direct"}:
+        books.acting[attempt].append((name, slim))
+    elif kind == "sighting":
+        books.sightings[attempt].append(slim)
+
+
+def _check_trace_chain(rows: Rows) -> Iterator[Finding]:
     prev = "sha256:" + "0" * 64
     for number, row in enumerate(rows, start=1):
         expected = digest_of({"seq": number, "prev": prev, "body": row["body"]})
@@ -262,3 +306,22 @@ def leaks_without_row(evidence: Evidence) -> tuple[str, ...]:
         if entry.body.get("protected") and attempt in unfinished:
             found.add(unfinished[attempt])
     return tuple(sorted(found))
+
+
+def outcomes_of(evidence: Evidence, declared: Iterable[Cell]) -> list[Outcome]:
+    """Return the outcomes of declared cells: every row, and leaks of cells that have none yet."""
+    cells = {cell.key: cell for cell in declared}
+    leaks = [
+        Outcome(
+            cell=cells[key],
+            complete=False,
+            d1=D1.PROPOSAL,
+            d2=D2.NOT_REACHED,
+            intended=False,
+            protected=True,
+        )
+        for key in leaks_without_row(evidence)
+        if key in cells
+    ]
+    rows = (outcome_of(row["body"]) for row in evidence.rows)
+    return [*(outcome for outcome in rows if outcome.cell.key in cells), *leaks]

@@ -65,14 +65,6 @@ class Cell:
             f"{self.member}/{self.repetition}"
         )
 
-    @classmethod
-    def of_key(cls, key: str) -> Cell:
-        """Return the cell that has this key; raises ValueError for any other text."""
-        sample, deployment, bundle, condition, member, repetition = key.split("/")
-        return cls(
-            Sample(sample), deployment, bundle, Condition(condition), member, int(repetition)
-        )
-
     @property
     def authorized(self) -> bool:
         """Whether every predicate holds in this cell's member."""

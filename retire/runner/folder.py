@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 
@@ -104,11 +105,15 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises:
         InputError: The disk is full or the folder cannot be written.
     """
+    _write(path, lambda file: file.write(data))
+
+
+def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
     temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
-            file.write(data)
+            fill(file)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -128,9 +133,32 @@ def write_json(path: Path, value: object) -> None:
 
 
 def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object a line."""
-    lines = [json.dumps(value, separators=(",", ":"), sort_keys=True) for value in values]
-    write_whole(path, ("\n".join(lines) + "\n" if lines else "").encode())
+    """Write one JSON object a line, without holding more than one in memory.
+
+    Raises:
+        InputError: As :func:`write_whole`.
+    """
+
+    def fill(file: IO[bytes]) -> None:
+        for value in values:
+            line = json.dumps(value, separators=(",", ":"), sort_keys=True)
+            file.write(line.encode() + b"\n")
+
+    _write(path, fill)
+
+
+def copy_whole(source: Path, target: Path) -> None:
+    """Copy a file so that a reader finds all of it or the old one.
+
+    Raises:
+        InputError: As :func:`write_whole`.
+    """
+
+    def fill(file: IO[bytes]) -> None:
+        with source.open("rb") as opened:
+            shutil.copyfileobj(opened, file)
+
+    _write(target, fill)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401  # JSON

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from retire.certify.joining import OBSERVER, RECORD_OF, RECORDS, Evidence, countersigned
 from retire.domain.errors import IncompleteError
-from retire.runner.folder import read_json, write_json, write_lines, write_whole
+from retire.runner.folder import copy_whole, read_json, write_json, write_lines
 from sink.record import Head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from retire.runner.folder import RunFolder
     from retire.runner.processes import Programs
@@ -38,7 +39,7 @@ async def seal(folder: RunFolder, programs: Programs, store: RunStore) -> None:
     heads[OBSERVER] = _head(OBSERVER, reply)
     for name in RECORDS:
         record = folder.processes / name / "record.jsonl"
-        write_whole(folder.records / f"{name}.jsonl", record.read_bytes())
+        copy_whole(record, folder.records / f"{name}.jsonl")
     write_lines(folder.traces, store.traces())
     write_json(
         folder.seal,
@@ -60,6 +61,24 @@ def _head(name: str, reply: Mapping[str, Any]) -> Head:
     return Head(**reply["head"])
 
 
+class TraceRows:
+    """The rows of a trace file, read line by line on each pass."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with path.open("rb") as file:
+            self._count = sum(1 for _ in file)
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        """Yield each row in the order of the chain."""
+        with self._path.open("rb") as file:
+            yield from map(json.loads, file)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self._count
+
+
 def head_json(head: Head) -> dict[str, Any]:
     """Return a head as JSON."""
     return {name: getattr(head, name) for name in head.__slots__}
@@ -76,9 +95,8 @@ def read_evidence(folder: RunFolder) -> Evidence:
     for name in RECORDS:
         path = folder.records / f"{name}.jsonl"
         records[name] = path.read_bytes() if path.exists() else None
-    rows = [json.loads(line) for line in folder.traces.read_bytes().splitlines()]
     return Evidence(
-        rows=rows,
+        rows=TraceRows(folder.traces),
         records=records,
         heads={name: Head(**value) for name, value in sealed["heads"].items()},
         stray=sealed["stray"],

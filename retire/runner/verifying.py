@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from retire.certify.certifying import Run as CertifiedRun
 from retire.certify.certifying import certify, licensing_cells, placements
 from retire.certify.envelope import is_trusted
-from retire.certify.joining import join
+from retire.certify.joining import join, outcomes_of
 from retire.domain.digests import canonical, digest_of, sha256
-from retire.domain.trace import cell_of, outcome_of, outcome_root, record_root
+from retire.domain.trace import cell_of, outcome_root, record_root
 from retire.prompts import build_prompt
 from retire.runner.attempt import answer_text, d1_json
 from retire.runner.job import cell_job, placed_text
@@ -171,17 +171,12 @@ def _row_problems(subject: Subject) -> Iterator[str]:
 
 def _gate_problems(subject: Subject, given: Surroundings) -> Iterator[str]:
     unit = subject.statement["predicate"]["unit"]
-    declared = set(subject.plan.cells)
     deployments: Any = subject.plan.statement["deployments"]
     run = CertifiedRun(
         plan=subject.plan,
         bundles=subject.bundles,
         identities={unit["deployment"]["name"]: unit["deployment"]["identity"]},
-        outcomes=[
-            outcome
-            for row in subject.evidence.rows
-            if (outcome := outcome_of(row["body"])).cell in declared
-        ],
+        outcomes=outcomes_of(subject.evidence, subject.plan.cells),
         deleted=subject.deleted,
         licensing={key: licensing_cells(item) for key, item in subject.bundles.items()},
     )

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from retire.domain.errors import EvidenceError, IncompleteError, RetireError
 from retire.service.access import Gate, Services, allowed
@@ -133,7 +134,10 @@ def _add_problems(app: FastAPI) -> None:
 
     async def on_http(request: Request, error: HTTPException) -> JSONResponse:
         kind = kind_of_status(error.status_code)
-        return answer(request, ProblemError(kind, error.detail, headers=error.headers))
+        headers = dict(error.headers or {})
+        if kind is Kind.METHOD:
+            headers["Allow"] = ", ".join(_methods_at(request))
+        return answer(request, ProblemError(kind, error.detail, headers=headers))
 
     async def on_conflict(request: Request, error: ConflictError) -> JSONResponse:
         return answer(request, ProblemError(Kind.CONFLICT, str(error)))
@@ -157,6 +161,15 @@ def _add_problems(app: FastAPI) -> None:
     )
     for kind, handler in handlers:
         app.add_exception_handler(kind, handler)
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Return every method offered at a path: the router knows only its first route's."""
+    found: set[str] = set()
+    for route in request.app.router.routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
 
 
 def _kind_of(error: RetireError) -> Kind:

@@ -48,13 +48,13 @@ class Audit:
 def _write(scope: Connection, status: int) -> None:
     route = scope.get("route")
     action = ACTIONS.get(getattr(route, "name", ""))
-    if action is None:
+    if action is None or scope["method"] != "POST":
         return
     state = scope["state"]
     line = {
         "action": action,
         "token": state["caller"].id,
-        "subject": state.get("subject") or scope.get("path_params", {}).get("run", ""),
+        "subject": str(state.get("subject") or scope["path_params"].get("run", ""))[:128],
         "outcome": _outcome(status),
         "status": status,
         "request": state["request_id"],

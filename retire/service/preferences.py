@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
 _WAIT = re.compile(r'^wait\s*=\s*(?:"(\d{1,9})"|(\d{1,9}))$', re.IGNORECASE | re.ASCII)
-_KEY = re.compile(r'^[!#-~]{1,255}$|^"([ !#-~]{1,255})"$')
+KEY = r'^([!#-~]{1,255}|"[ !#-~]{1,255}")$'
+"""An ``Idempotency-Key``, with or without the quotation marks of its draft."""
+
+_KEY = re.compile(KEY)
 _EVENT = re.compile(r"^[0-9]{1,15}$")
 
 
@@ -32,7 +35,7 @@ def preferred_wait(values: Iterable[str], longest: int) -> int | None:
 
 
 def idempotency_key(headers: Headers) -> str | None:
-    """Return the ``Idempotency-Key``, with or without the quotation marks of its draft.
+    """Return the ``Idempotency-Key``, without quotation marks; None where none was sent.
 
     Raises:
         ProblemError: 422, where it stands twice or is no key.
@@ -45,7 +48,7 @@ def idempotency_key(headers: Headers) -> str | None:
         raise field_problem(
             "Idempotency-Key", "send it once, with 1 to 255 printable ASCII characters"
         )
-    return found[1] or found[0]
+    return found[0].strip('"')
 
 
 def last_event(headers: Headers) -> int:

@@ -54,6 +54,21 @@ class Terms(BaseModel):
 class CertifyRequest(Terms):
     """``POST /certify`` as JSON: a registered bundle, and the text of the candidate."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {
+                    "required": ["candidate"],
+                    "properties": {"candidate": {"type": "string"}, "reduce": {"const": False}},
+                },
+                {
+                    "required": ["reduce"],
+                    "properties": {"candidate": {"type": "null"}, "reduce": {"const": True}},
+                },
+            ]
+        }
+    )
+
     bundle: str = Field(pattern=NAME, description="Id of a registered bundle.")
     candidate: str | None = Field(
         default=None,

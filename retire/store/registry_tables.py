@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+from sqlalchemy import Column, Index, Integer, String, Table, Text, UniqueConstraint
 
-REGISTRY = MetaData()
+from retire.store.tables import METADATA
 
 RUNS = Table(
     "runs",
-    REGISTRY,
+    METADATA,
     Column("id", String(32), primary_key=True),
     Column("number", Integer, nullable=False, unique=True),
     Column("owner", String(64), nullable=False, index=True),
@@ -35,7 +35,7 @@ RUNS = Table(
 
 KEYS = Table(
     "idempotency_keys",
-    REGISTRY,
+    METADATA,
     Column("owner", String(64), primary_key=True),
     Column("key", String(255), primary_key=True),
     Column("submission", String(71), nullable=False),
@@ -45,7 +45,7 @@ KEYS = Table(
 
 TOKENS = Table(
     "tokens",
-    REGISTRY,
+    METADATA,
     Column("id", String(64), primary_key=True),
     Column("digest", String(71), nullable=False),
     Column("scopes", String(64), nullable=False),

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import create_engine, event, func, insert, select, update
+from sqlalchemy import and_, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from retire.domain.digests import digest_of
 from retire.domain.errors import InputError, RetireError
-from retire.store.tables import ATTEMPTS, METADATA, RUN, TRACES, TRIALS
+from retire.store.database import migrate, open_database
+from retire.store.tables import ATTEMPTS, PLANS, TRACES, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 GENESIS = "sha256:" + "0" * 64
+ALONE = "run"
+"""The name of the only run in a database of its own."""
 
 _Write = tuple["Callable[[Connection], None]", "asyncio.Future[None]"]
 
@@ -39,13 +42,28 @@ class CutAttempt:
 class RunStore:
     """Reads and writes of one run.
 
-    Writes are awaited and return after their commit. :meth:`open` and :meth:`close` bracket use;
-    reads are plain calls for the time before and after the run.
+    Writes are awaited and return after their commit; reads are plain calls for the time before
+    and after the run.
+
+    Args:
+        path: The database file of a run alone, or where a service's database is, for messages.
+        engine: A service's database; without one the file is opened.
+        run: Which run of the database this is.
+        lease: Called within every transaction; raises when another server has taken the run over.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self,
+        path: Path,
+        engine: Engine | None = None,
+        run: str = ALONE,
+        lease: Callable[[Connection], None] | None = None,
+    ) -> None:
         self._path = path
-        self._engine = _engine(path)
+        self._owned = engine is None
+        self._engine = engine if engine is not None else open_database(f"sqlite:///{path}")
+        self._run = run
+        self._lease = lease
         self._queue: list[_Write] = []
         self._wake = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
@@ -63,13 +81,14 @@ class RunStore:
             InputError: The database holds another plan, or cannot be opened or written.
         """
         try:
-            METADATA.create_all(self._engine)
+            if self._owned:
+                migrate(self._engine)
             with self._engine.begin() as connection:
-                found = connection.execute(select(RUN.c.plan_digest)).scalar()
+                query = select(PLANS.c.plan_digest).where(PLANS.c.run == self._run)
+                found = connection.execute(query).scalar()
                 if found is None:
-                    connection.execute(
-                        insert(RUN), {"plan_digest": plan_digest, "plan": json.dumps(plan)}
-                    )
+                    row = {"run": self._run, "plan_digest": plan_digest, "plan": json.dumps(plan)}
+                    connection.execute(insert(PLANS), row)
                 self._stand_at_end(connection)
         except SQLAlchemyError as error:
             raise storage_fault(self._path, error) from error
@@ -82,26 +101,34 @@ class RunStore:
 
     def _stand_at_end(self, connection: Connection) -> None:
         last = connection.execute(
-            select(TRACES.c.seq, TRACES.c.hash).order_by(TRACES.c.seq.desc()).limit(1)
+            select(TRACES.c.seq, TRACES.c.hash)
+            .where(TRACES.c.run == self._run)
+            .order_by(TRACES.c.seq.desc())
+            .limit(1)
         ).first()
         if last is not None:
             self._seq, self._hash = last.seq, last.hash
         rows = connection.execute(
-            select(ATTEMPTS.c.cell, func.max(ATTEMPTS.c.number)).group_by(ATTEMPTS.c.cell)
+            select(ATTEMPTS.c.cell, func.max(ATTEMPTS.c.number))
+            .where(ATTEMPTS.c.run == self._run)
+            .group_by(ATTEMPTS.c.cell)
         )
         self._numbers = {cell: number for cell, number in rows}  # noqa: C416  # rows are not tuples to mypy
 
     def done(self) -> set[str]:
         """Return the keys of the cells that have a trace."""
         with self._reading() as connection:
-            return set(connection.execute(select(TRACES.c.cell)).scalars())
+            query = select(TRACES.c.cell).where(TRACES.c.run == self._run)
+            return set(connection.execute(query).scalars())
 
     def cut_attempts(self) -> dict[str, list[CutAttempt]]:
         """Return, by cell, the attempts of cells that have no trace."""
         query = (
             select(ATTEMPTS)
-            .outerjoin(TRACES, TRACES.c.cell == ATTEMPTS.c.cell)
-            .where(TRACES.c.cell.is_(None))
+            .outerjoin(
+                TRACES, and_(TRACES.c.run == ATTEMPTS.c.run, TRACES.c.cell == ATTEMPTS.c.cell)
+            )
+            .where(ATTEMPTS.c.run == self._run, TRACES.c.cell.is_(None))
             .order_by(ATTEMPTS.c.cell, ATTEMPTS.c.number)
         )
         found: dict[str, list[CutAttempt]] = {}
@@ -114,11 +141,16 @@ class RunStore:
     def attempts(self) -> int:
         """Return how many attempts were ever started."""
         with self._reading() as connection:
-            return connection.execute(select(func.count()).select_from(ATTEMPTS)).scalar_one()
+            query = select(func.count()).where(ATTEMPTS.c.run == self._run)
+            return connection.execute(query).scalar_one()
 
     def attempt_cells(self) -> dict[str, str]:
         """Return every attempt ever started, with the cell or development task it served."""
-        query = select(ATTEMPTS.c.attempt, ATTEMPTS.c.cell).order_by(ATTEMPTS.c.attempt)
+        query = (
+            select(ATTEMPTS.c.attempt, ATTEMPTS.c.cell)
+            .where(ATTEMPTS.c.run == self._run)
+            .order_by(ATTEMPTS.c.attempt)
+        )
         with self._reading() as connection:
             return {row.attempt: row.cell for row in connection.execute(query)}
 
@@ -141,7 +173,7 @@ class RunStore:
         """Yield every trace in the order of the chain, with ``seq``, ``prev`` and ``hash``."""
         with self._reading() as connection:
             rows = connection.execution_options(yield_per=500).execute(
-                select(TRACES).order_by(TRACES.c.seq)
+                select(TRACES).where(TRACES.c.run == self._run).order_by(TRACES.c.seq)
             )
             for row in rows:
                 yield {
@@ -154,7 +186,9 @@ class RunStore:
     def trials(self, deployment: str, bundle: str) -> dict[str, Any]:
         """Return stored trials of one search, by the digest of what was deleted."""
         query = select(TRIALS.c.deleted, TRIALS.c.body).where(
-            TRIALS.c.deployment == deployment, TRIALS.c.bundle == bundle
+            TRIALS.c.run == self._run,
+            TRIALS.c.deployment == deployment,
+            TRIALS.c.bundle == bundle,
         )
         with self._reading() as connection:
             return {row.deleted: json.loads(row.body) for row in connection.execute(query)}
@@ -176,7 +210,7 @@ class RunStore:
         """Store that an attempt begins, before anything else is done; returns its number."""
         number = self._numbers.get(cell, 0) + 1
         self._numbers[cell] = number
-        row = {"attempt": attempt, "cell": cell, "number": number}
+        row = {"attempt": attempt, "run": self._run, "cell": cell, "number": number}
         await self._write(lambda connection: connection.execute(insert(ATTEMPTS), row))
         return number
 
@@ -203,7 +237,21 @@ class RunStore:
         own = digest_of({"seq": seq, "prev": prev, "body": body})
         self._seq, self._hash = seq, own
         text = json.dumps(body, separators=(",", ":"))
-        row = {"seq": seq, "cell": cell, "body": text, "prev": prev, "hash": own}
+        row = {
+            "run": self._run,
+            "seq": seq,
+            "cell": cell,
+            "bundle": body["cell"]["bundle"],
+            "condition": body["cell"]["condition"],
+            "member": body["cell"]["member"],
+            "d1": body["d1"]["outcome"],
+            "d2": body["d2"]["outcome"],
+            "reason": body["d2"]["reason"],
+            "protected": int(body["d3"]["protected"]),
+            "body": text,
+            "prev": prev,
+            "hash": own,
+        }
         await self._write(lambda connection: connection.execute(insert(TRACES), row))
 
     async def tried(
@@ -211,6 +259,7 @@ class RunStore:
     ) -> None:
         """Store the result of a reducer trial."""
         row = {
+            "run": self._run,
             "deployment": deployment,
             "bundle": bundle,
             "deleted": deleted,
@@ -234,24 +283,33 @@ class RunStore:
             try:
                 await asyncio.to_thread(self._commit, [operation for operation, _ in batch])
             except SQLAlchemyError as error:
-                # What comes after a lost row must not be stored: it would chain to nothing.
-                self._fault = storage_fault(self._path, error)
-                for _, future in [*batch, *self._queue]:
-                    if not future.done():
-                        future.set_exception(self._fault)
+                self._stop_writing(batch, storage_fault(self._path, error))
+                return
+            except RetireError as error:
+                self._stop_writing(batch, error)
                 return
             for _, future in batch:
                 if not future.done():
                     future.set_result(None)
 
+    def _stop_writing(self, batch: list[_Write], fault: RetireError) -> None:
+        """Refuse everything from here on: a row behind a lost one would chain to nothing."""
+        self._fault = fault
+        for _, future in [*batch, *self._queue]:
+            if not future.done():
+                future.set_exception(fault)
+
     def _commit(self, operations: list[Callable[[Connection], None]]) -> None:
         with self._engine.begin() as connection:
+            if self._lease is not None:
+                self._lease(connection)
             for operation in operations:
                 operation(connection)
 
     def close(self) -> None:
-        """Close the database."""
-        self._engine.dispose()
+        """Close the database, unless it is a service's."""
+        if self._owned:
+            self._engine.dispose()
 
 
 def void(_: object) -> None:
@@ -270,16 +328,3 @@ def storage_fault(path: Path, error: SQLAlchemyError) -> RetireError:
     else:
         mend = "Nothing stored is lost; run the same command again"
     return InputError(f"the run's database failed: {text}", where=str(path), mend=mend)
-
-
-def _engine(path: Path) -> Engine:
-    engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 30})
-
-    @event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, _: object) -> None:  # noqa: ANN401  # the driver's type
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        cursor.execute("PRAGMA synchronous=FULL")
-        cursor.close()
-
-    return engine

@@ -1,45 +1,58 @@
-"""The tables of a run's database."""
+"""The tables of runs: one database holds one run of the command line, or all of a service."""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Integer, MetaData, String, Table, Text
+from sqlalchemy import Column, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
 
 METADATA = MetaData()
 
-RUN = Table(
-    "run",
+PLANS = Table(
+    "plans",
     METADATA,
-    Column("plan_digest", String(71), primary_key=True),
+    Column("run", String(32), primary_key=True),
+    Column("plan_digest", String(71), nullable=False),
     Column("plan", Text, nullable=False),
 )
-"""One row: the plan this database belongs to."""
+"""The plan that each run is tied to."""
 
 ATTEMPTS = Table(
     "attempts",
     METADATA,
     Column("attempt", String(32), primary_key=True),
-    Column("cell", String(300), nullable=False, index=True),
+    Column("run", String(32), nullable=False),
+    Column("cell", String(300), nullable=False),
     Column("number", Integer, nullable=False),
     Column("answer", Text),
     Column("prompt_digest", String(71)),
     Column("ended", String(300)),
+    Index("attempts_by_cell", "run", "cell"),
 )
 """Every try at a cell: started, then the model's answer, then why it ended without a trace."""
 
 TRACES = Table(
     "traces",
     METADATA,
+    Column("run", String(32), primary_key=True),
     Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("cell", String(300), nullable=False, unique=True),
+    Column("cell", String(300), nullable=False),
+    Column("bundle", String(64), nullable=False),
+    Column("condition", String(4), nullable=False),
+    Column("member", String(100), nullable=False),
+    Column("d1", String(16), nullable=False),
+    Column("d2", String(16), nullable=False),
+    Column("reason", String(32), nullable=False),
+    Column("protected", Integer, nullable=False),
     Column("body", Text, nullable=False),
     Column("prev", String(71), nullable=False),
     Column("hash", String(71), nullable=False),
+    UniqueConstraint("run", "cell", name="one_trace_a_cell"),
 )
-"""Finished cells, append-only and hash-chained."""
+"""Finished cells, append-only and hash-chained within a run; what is filtered by stands apart."""
 
 TRIALS = Table(
     "trials",
     METADATA,
+    Column("run", String(32), primary_key=True),
     Column("deployment", String(100), primary_key=True),
     Column("bundle", String(100), primary_key=True),
     Column("deleted", String(71), primary_key=True),

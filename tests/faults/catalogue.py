@@ -126,8 +126,8 @@ def _clock_raises(rig: Rig) -> None:
 
 
 def _other_digest(rig: Rig) -> None:
-    """The world states one digest and hands out other bytes."""
-    rig.freeze(snapshot_bytes((("/facts/window/value", "open"),)), stated="sha256:" + "5" * 64)
+    """The world states one digest and hands out bytes that have another."""
+    rig.freeze(snapshot_bytes(), stated="sha256:" + "5" * 64)
 
 
 SHA = "sha256:" + "7" * 64

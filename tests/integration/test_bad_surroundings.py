@@ -116,23 +116,34 @@ def test_a_disk_that_fills_up_for_the_runner_loses_nothing(
     same(finish(out=str(out)), undisturbed)
 
 
+def row(number: int) -> dict[str, Any]:
+    """A trace body with what the store files it under."""
+    return {
+        "cell": {"bundle": "X", "condition": "B1", "member": "authorized"},
+        "d1": {"outcome": "proposal"},
+        "d2": {"outcome": "unmediated", "reason": ""},
+        "d3": {"protected": False},
+        "n": number,
+    }
+
+
 async def test_nothing_is_stored_behind_a_row_that_was_lost(tmp_path: Path) -> None:
     """A later row would chain to nothing; the store takes no more until it is opened again."""
     path = tmp_path / "run.sqlite"
     store = RunStore(path)
     store.bind("plan", {})
     async with store:
-        await store.traced("a", {"n": 1})
+        await store.traced("a", row(1))
         with pytest.raises(InputError):
-            await store.traced("a", {"n": 2})
+            await store.traced("a", row(2))
         with pytest.raises(InputError):
-            await store.traced("b", {"n": 3})
+            await store.traced("b", row(3))
     store.close()
     again = RunStore(path)
     again.bind("plan", {})
     assert again.done() == {"a"}
     async with again:
-        await again.traced("b", {"n": 3})
+        await again.traced("b", row(3))
     rows = list(again.traces())
     again.close()
     assert [row["seq"] for row in rows] == [1, 2]

@@ -152,10 +152,9 @@ def test_accepted_evidence_makes_a_pass_zero() -> None:
 
 def test_the_certificate_lies_where_the_command_says() -> None:
     out, done = small_certificate()
-    named = re.search(r"certificate: (.+)", done.out)
-    assert named is not None
-    envelope = json.loads((out / "certificates" / "plain-B4.json").read_text())
-    assert named[1] == str(out / "certificates" / "plain-B4.json")
+    path = out / "certificates" / "plain-B4.json"
+    assert str(path) in done.said
+    envelope = json.loads(path.read_text())
     assert envelope["payloadType"] == "application/vnd.in-toto+json"
 
 
@@ -206,13 +205,10 @@ def test_the_same_again_reports_what_is_there() -> None:
     )
     assert (first.code, again.code) == (0, 0)
     after = dict(files_below(out))
-    assert before["traces.jsonl"] == after["traces.jsonl"]
-    assert {name for name in before if name.startswith("certificates/")} == {
-        name for name in after if name.startswith("certificates/")
-    }
-    for name in before:
-        if name.startswith(("certificates/", "records/", "reductions/")):
-            assert before[name] == after[name], name
+    kept = ("certificates/", "records/", "reductions/", "traces.jsonl")
+    assert [(name, data) for name, data in before.items() if name.startswith(kept)] == [
+        (name, data) for name, data in after.items() if name.startswith(kept)
+    ]
 
 
 def test_a_follow_up_declares_the_contract_placements_too() -> None:
@@ -273,13 +269,8 @@ def test_keys_are_made_once_and_kept_private(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_fault() -> None:
-    shown = subprocess.run(
-        f"{shlex.quote(str(SCRIPT))} clauses {shlex.quote(str(CAMERA))} | head -n 1",
-        shell=True,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = f"{shlex.quote(str(SCRIPT))} clauses {shlex.quote(str(CAMERA))} | head -n 1"
+    shown = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True)
     assert shown.stderr == ""
 
 
@@ -300,7 +291,7 @@ def test_the_readme_story_ends_as_the_readme_says(tmp_path: Path) -> None:
     (tmp_path / "bundles").symlink_to(REPOSITORY / "bundles")
     (tmp_path / ".venv").symlink_to(REPOSITORY / ".venv")
     told = subprocess.run(
-        ["bash", "-c", "\n".join(story.splitlines()[1:])],
+        ["/bin/sh", "-ec", "\n".join(story.splitlines()[1:])],
         cwd=tmp_path,
         env={"PATH": f"{SCRIPT.parent}:/usr/bin:/bin", "RETIRE_HOME": str(tmp_path / "home")},
         capture_output=True,
@@ -332,7 +323,11 @@ def test_every_command_and_option_of_the_readme_exists() -> None:
 @pytest.mark.parametrize("target", ["matrix", "test"])
 def test_make_says_what_it_would_do(target: str) -> None:
     shown = subprocess.run(
-        ["make", "-n", target], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        ["/bin/sh", "-c", f"make -n {target}"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert {"matrix": "retire matrix", "test": "pytest"}[target] in shown.stdout
     assert shown.stderr == ""

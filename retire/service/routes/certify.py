@@ -11,7 +11,7 @@ from retire.service.answers import RunAnswer, run_answer
 from retire.service.documenting import RUN_EXAMPLE, WITH_BODY, answers, header, schema_reference
 from retire.service.events import first_of
 from retire.service.port import RunRow, RunState
-from retire.service.preferences import idempotency_key, preferred_wait
+from retire.service.preferences import KEY, idempotency_key, preferred_wait
 from retire.service.problems import Kind
 from retire.service.requests import EXAMPLE, CertifyRequest, UploadRequest
 from retire.service.submitting import submission_of
@@ -69,7 +69,7 @@ _BODY = {
             "name": "Idempotency-Key",
             "in": "header",
             "required": False,
-            "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,255}$"},
+            "schema": {"type": "string", "pattern": KEY},
             "example": "build-4711",
             "description": "The same key and request give the same run.",
         },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
+from pydantic.json_schema import SkipJsonSchema
 
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.answers import RunAnswer, RunPage, run_answer
@@ -21,6 +22,11 @@ router = APIRouter(tags=["runs"])
 
 RunId = Annotated[str, Path(pattern=RUN_ID, description="Id of a run.", examples=[RUN])]
 
+_EVENT_SCHEMA = {
+    "type": "object",
+    "description": "One event; data is JSON.",
+    "properties": {name: {"type": "string"} for name in ("id", "event", "data", "retry")},
+}
 _EVENT_EXAMPLE = (
     'retry: 2000\n\nid: 3\nevent: progress\ndata: {"cells_done":9,"cells_planned":24,'
     '"seconds_left":4}\n\n'
@@ -41,7 +47,8 @@ async def list_runs(
     caller: CallerHere,
     services: ServicesHere,
     before: Annotated[
-        str | None, Query(pattern=RUN_ID, description="Only runs created before this one.")
+        str | SkipJsonSchema[None],
+        Query(pattern=RUN_ID, description="Only runs created before this one."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="Rows of a page.")] = 50,
 ) -> RunPage:
@@ -89,7 +96,7 @@ async def read_run(run: RunId, caller: CallerHere, services: ServicesHere) -> Ru
         200: {
             "description": "Server-sent events until the run ends",
             "content": {
-                "text/event-stream": {"schema": {"type": "string"}, "example": _EVENT_EXAMPLE}
+                "text/event-stream": {"schema": _EVENT_SCHEMA, "example": _EVENT_EXAMPLE}
             },
         },
     },
@@ -100,9 +107,9 @@ async def follow_run(
     caller: CallerHere,
     services: ServicesHere,
     _last: Annotated[
-        str | None,
-        Header(alias="Last-Event-ID", pattern="^[0-9]{1,15}$", description="Events after this."),
-    ] = None,
+        str,
+        Header(alias="Last-Event-ID", pattern="^[0-9]{0,15}$", description="Events after this."),
+    ] = "",
 ) -> Response:
     """Send events: cells done, time left, counts by stage; the last says how the run ended.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
+from pydantic.json_schema import SkipJsonSchema
 
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.answers import TracePage
@@ -18,12 +19,15 @@ from retire.service.tokens import Scope
 
 router = APIRouter(tags=["traces"])
 
+Absent = SkipJsonSchema[None]
+"""A parameter that is not sent: never the text ``null``."""
+
 FILTERS = ("bundle", "condition", "member", "d1", "d2", "reason", "protected")
 
 TraceId = Annotated[
     str, Path(pattern=TRACE_ID, description="Id of a trace.", examples=[f"{RUN}.7"])
 ]
-Name = Annotated[str | None, Query(pattern=NAME)]
+Name = Annotated[str | Absent, Query(pattern=NAME)]
 
 
 @router.get(
@@ -48,12 +52,12 @@ async def list_traces(  # noqa: PLR0913  # one argument for each query parameter
     services: ServicesHere,
     *,
     bundle: Name = None,
-    condition: Literal["B0", "B1", "B2", "B3", "B4", "B5", "B6"] | None = None,
+    condition: Literal["B0", "B1", "B2", "B3", "B4", "B5", "B6"] | Absent = None,
     member: Name = None,
-    d1: Literal["proposal", "refusal", "invalid"] | None = None,
-    d2: Literal["not_reached", "allow", "deny", "unmediated"] | None = None,
-    reason: Annotated[str | None, Query(pattern="^[a-z_]{1,64}$")] = None,
-    protected: Literal["true", "false"] | None = None,
+    d1: Literal["proposal", "refusal", "invalid"] | Absent = None,
+    d2: Literal["not_reached", "allow", "deny", "unmediated"] | Absent = None,
+    reason: Annotated[str | Absent, Query(pattern="^[a-z_]{1,64}$")] = None,
+    protected: Literal["true", "false"] | Absent = None,
     after: Annotated[int, Query(ge=0, le=LARGEST_INTEGER, description="Only traces behind.")] = 0,
     limit: Annotated[int, Query(ge=1, le=500, description="Rows of a page.")] = 100,
 ) -> TracePage:

@@ -231,8 +231,13 @@ class FakeTokens:
 class House:
     """An application with a fake keeper, and a client for each kind of token."""
 
-    def __init__(self, settings: ServiceSettings | None = None, **extra: Any) -> None:
-        self.keeper = FakeKeeper()
+    def __init__(
+        self,
+        settings: ServiceSettings | None = None,
+        keeper: FakeKeeper | None = None,
+        **extra: Any,
+    ) -> None:
+        self.keeper = keeper or FakeKeeper()
         self.tokens = FakeTokens()
         self.secrets = {
             "reader": self.tokens.add("t-reader", Scope.READ),
