@@ -34,7 +34,7 @@ from retire.runner.opening import (
 )
 from retire.runner.processes import running_programs
 from retire.runner.sealing import head_json, seal
-from retire.runner.verifying import Subject, Verification, verify
+from retire.runner.verifying import Examined, Subject, Verification, examine, verify
 from retire.skill import align, parse, render
 from retire.store import RunStore
 
@@ -135,7 +135,9 @@ def _deletions_of(bundle: Bundle, candidate: bytes, name: str) -> tuple[str, ...
         raise NotAReduction(error.what, where=place, mend=error.mend) from error
 
 
-async def execute(prepared: Prepared, progress: Progress) -> Finished:
+async def execute(
+    prepared: Prepared, progress: Progress, store: RunStore | None = None
+) -> Finished:
     """Run whatever of the plan has not been run, seal, and certify.
 
     The same plan again in the same folder resumes, or reports what is there.
@@ -146,7 +148,7 @@ async def execute(prepared: Prepared, progress: Progress) -> Finished:
     """
     folder = prepared.folder
     folder.prepare()
-    store = RunStore(folder.database)
+    store = store or RunStore(folder.database)
     seconds: dict[str, float] = {"reduce": 0.0, "matrix": 0.0, "certify": 0.0}
     incomplete: dict[str, str] = {}
     try:
@@ -386,48 +388,83 @@ def heads_of(root: Path) -> dict[str, str]:
     return {name: head.key for name, head in sorted(evidence.heads.items())}
 
 
-def verify_certificate(
-    path: Path, trusted: Sequence[str] | None, against: Sequence[Path]
-) -> tuple[Verification, str]:
-    """Verify one certificate of a run's folder; returns the result and the kind of evidence.
+def examine_run(root: Path) -> Examined:
+    """Open a run's folder and recompute what all its certificates share.
 
     Raises:
-        InputError: Not a certificate, or not in the folder of a finished run.
+        InputError: Not the folder of a finished run.
+        EvidenceError: A file of it is damaged or was replaced.
+    """
+    folder = RunFolder(root)
+    plan, bundles = open_plan(folder)
+    described = open_reductions(folder, plan.protocol, bundles)
+    return examine(
+        plan,
+        bundles,
+        open_evidence(folder),
+        {pair: tuple(value["deleted"]) for pair, value in described.items()},
+        reduced_texts(folder, plan.protocol),
+    )
+
+
+def verify_certificate(
+    path: Path,
+    trusted: Sequence[str] | None,
+    against: Sequence[Path],
+    run: Examined | None = None,
+) -> tuple[Verification, str]:
+    """Verify a certificate that lies in its run's folder; otherwise as verify_envelope."""
+    folder = RunFolder(path.resolve().parent.parent)
+    return verify_envelope(read_json(path), str(path), folder, trusted, against, run)
+
+
+def verify_envelope(
+    envelope: Mapping[str, Any],
+    where: str,
+    folder: RunFolder,
+    trusted: Sequence[str] | None,
+    against: Sequence[Path],
+    run: Examined | None = None,
+) -> tuple[Verification, str]:
+    """Verify a certificate against a run's folder; returns the result and the kind of evidence.
+
+    Args:
+        envelope: The signed certificate.
+        where: Its name in messages.
+        folder: The run's folder.
+        trusted: Public keys (hex) that the reader trusts; None if none were given.
+        against: Bundles as they stand now.
+        run: The folder, if it has been examined already.
+
+    Raises:
+        InputError: Not a certificate, or not the folder of a finished run.
         EvidenceError: The certificate's signature does not verify, or the folder is damaged.
     """
-    statement, signer = open_envelope(read_json(path), str(path))
-    check_statement(statement, str(path))
-    folder = RunFolder(path.resolve().parent.parent)
-    plan, bundles = open_plan(folder)
-    evidence = open_evidence(folder)
+    statement, signer = open_envelope(envelope, where)
+    check_statement(statement, where)
+    run = run or examine_run(folder.root)
     predicate = statement["predicate"]
-    kind = _verified_kind(plan, str(predicate["evidence"]))
+    kind = _verified_kind(run.plan, str(predicate["evidence"]))
     given = CertificateSurroundings(
-        plan=plan.statement,
-        plan_digest=plan.digest,
-        scope="bundle" if len(bundles) == 1 else "panel",
+        plan=run.plan.statement,
+        plan_digest=run.plan.digest,
+        scope="bundle" if len(run.bundles) == 1 else "panel",
         evidence=kind,
         world=_WORLD,
-        outcome_root=outcome_root(row["body"] for row in evidence.rows),
-        record_root=record_root([row["hash"] for row in evidence.rows]),
-        heads={name: head_json(head) for name, head in evidence.heads.items()},
-        findings=join(evidence),
+        outcome_root=run.outcome_root,
+        record_root=run.record_root,
+        heads={name: head_json(head) for name, head in run.evidence.heads.items()},
+        findings=run.findings,
         prior_runs=predicate["prior_runs_of_this_pair"],
     )
-    deleted = {
-        pair: tuple(value["deleted"])
-        for pair, value in open_reductions(folder, plan.protocol, bundles).items()
-    }
     current = {
         key: load_bundle(place)
         for key, place in bundles_by_id(list(against)).items()
-        if key in bundles
+        if key in run.bundles
     }
     name = predicate["unit"]["deployment"]["name"]
     identities = {name: deployment_named(name).identity} if name in known_deployments() else {}
-    texts = reduced_texts(folder, plan.protocol)
-    subject = Subject(statement, signer, evidence, plan, bundles, deleted, texts)
-    return verify(subject, trusted, current, identities, given), kind
+    return verify(Subject(statement, signer, run), trusted, current, identities, given), kind
 
 
 def _verified_kind(plan: Plan, stated: str) -> str:

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from retire.cli import bundles, certify, matrix, verify
+from retire.cli import bundles, certify, matrix, service, verify
 from retire.cli.console import say_error
 from retire.domain.errors import RetireError
 
@@ -21,6 +21,7 @@ bundles.register(app)
 certify.register(app)
 matrix.register(app)
 verify.register(app)
+service.register(app)
 
 INTERRUPTED = 130
 

@@ -15,7 +15,7 @@ from retire.domain.errors import InputError, RetireError
 from retire.runner.verifying import Verification
 from retire.settings import read_settings
 from retire.store.keys import certifier_key, public_hex, read_trusted
-from retire.wiring import heads_of, verify_certificate
+from retire.wiring import examine_run, heads_of, verify_certificate
 
 
 def register(app: typer.Typer) -> None:
@@ -40,10 +40,11 @@ def verify(
     if not certificates:
         raise InputError("no certificate here", where=str(path), mend="Name a run's folder")
     trusted = read_trusted(trust) if trust is not None else None
+    run = examine_run(path) if path.is_dir() else None
     worst = 0
     for certificate in certificates:
         try:
-            result, evidence = verify_certificate(certificate, trusted, against or [])
+            result, evidence = verify_certificate(certificate, trusted, against or [], run)
         except RetireError as error:
             if len(certificates) == 1:
                 raise

@@ -7,6 +7,7 @@ does not have the shape every run writes is evidence against the run, not a reas
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from retire.bundle import build_bundle, read_files
@@ -54,8 +55,9 @@ def open_evidence(folder: RunFolder) -> Evidence:
                 "the file is missing", where=str(path), mend="Is this the folder of a finished run?"
             )
     _guarded(folder.seal, lambda: _check_seal(json.loads(folder.seal.read_bytes())))
-    for number, line in enumerate(folder.traces.read_bytes().splitlines(), start=1):
-        _guarded(folder.traces, lambda text=line: _check_row(json.loads(text)), number)  # type: ignore[misc]  # lambda default
+    with folder.traces.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            _guarded(folder.traces, partial(_check_line, line), number)
     try:
         return read_evidence(folder)
     except OSError as error:
@@ -84,7 +86,8 @@ def _check_seal(sealed: Any) -> None:  # noqa: ANN401  # JSON
         raise TypeError("an attempt names no cell")
 
 
-def _check_row(row: Any) -> None:  # noqa: ANN401  # JSON
+def _check_line(line: bytes) -> None:
+    row = json.loads(line)
     _check_types(row, {"seq": int, "prev": str, "hash": str, "body": dict})
     digest_of(row)
     body = row["body"]

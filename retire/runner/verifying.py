@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from retire.bundle import Bundle
     from retire.certify.certificate import Surroundings
     from retire.certify.certifying import Certified, Placement
-    from retire.certify.joining import Evidence
+    from retire.certify.joining import Evidence, Finding
     from retire.matrix import Plan
 
 
@@ -32,17 +32,37 @@ _COMPARED_BEFORE = {"plan", "outcome_root", "record_root", "heads"}
 
 
 @dataclass(frozen=True, slots=True)
+class Examined:
+    """A run's folder, and what holds of it whatever a certificate says.
+
+    Attributes:
+        plan: The plan, made anew from the folder's copies.
+        bundles: The copies of the bundles.
+        evidence: Traces, records and heads.
+        deleted: The clauses that each reduction deleted, by deployment and bundle.
+        findings: What does not fit between traces and records.
+        outcome_root: Recomputed over the traces.
+        record_root: Recomputed over the traces.
+        problems: Prompts, answers and reductions that do not come out again.
+    """
+
+    plan: Plan
+    bundles: Mapping[str, Bundle]
+    evidence: Evidence
+    deleted: Mapping[tuple[str, str], tuple[str, ...]]
+    findings: tuple[Finding, ...]
+    outcome_root: str
+    record_root: str
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """What is verified: the certificate's statement, and the folder it belongs to."""
 
     statement: Mapping[str, Any]
     signer: str
-    evidence: Evidence
-    plan: Plan
-    bundles: Mapping[str, Bundle]
-    deleted: Mapping[tuple[str, str], tuple[str, ...]]
-    reduced: Mapping[tuple[str, str], bytes | None]
-    """The reduced skills as they lie in the folder, by deployment and bundle."""
+    run: Examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +79,38 @@ class Verification:
     def intact(self) -> bool:
         """Whether everything that can be recomputed agrees with the certificate."""
         return not self.problems
+
+
+def examine(
+    plan: Plan,
+    bundles: Mapping[str, Bundle],
+    evidence: Evidence,
+    deleted: Mapping[tuple[str, str], tuple[str, ...]],
+    reduced: Mapping[tuple[str, str], bytes | None],
+) -> Examined:
+    """Recompute everything of a run that no certificate is needed for.
+
+    Args:
+        plan: The plan that the folder's copies give.
+        bundles: The copies of the bundles, by id.
+        evidence: What the run left behind.
+        deleted: The clauses that each reduction deleted, by deployment and bundle.
+        reduced: The reduced skills as they lie in the folder; None where one is missing.
+    """
+    rows = evidence.rows
+    return Examined(
+        plan,
+        bundles,
+        evidence,
+        deleted,
+        findings=join(evidence),
+        outcome_root=outcome_root(row["body"] for row in rows),
+        record_root=record_root([row["hash"] for row in rows]),
+        problems=(
+            *_reduction_problems(bundles, deleted, reduced),
+            *_row_problems(plan, bundles, evidence, deleted),
+        ),
+    )
 
 
 def verify(
@@ -80,10 +132,9 @@ def verify(
     predicate = subject.statement["predicate"]
     problems = [
         *_plan_problems(subject),
-        *(f"{item.kind}: {item.where}: {item.what}" for item in join(subject.evidence)),
+        *(f"{item.kind}: {item.where}: {item.what}" for item in subject.run.findings),
         *_root_problems(subject),
-        *_reduction_problems(subject),
-        *_row_problems(subject),
+        *subject.run.problems,
         *_gate_problems(subject, given),
     ]
     unknown = () if trusted is None else _unknown(subject, trusted)
@@ -95,8 +146,8 @@ def verify(
         checked=(
             "signature of the certificate",
             "plan digest, and the bundles it names",
-            f"records of {', '.join(sorted(subject.evidence.heads))}: chains and signed heads",
-            f"{len(subject.evidence.rows)} traces: chain, prompt, snapshot, three stages",
+            f"records of {', '.join(sorted(subject.run.evidence.heads))}: chains and signed heads",
+            f"{len(subject.run.evidence.rows)} traces: chain, prompt, snapshot, three stages",
             "outcome root and record root",
             "reduced skills and the clauses they lack",
             "everything the certificate states: gates, verdict, support gap, subjects",
@@ -106,52 +157,61 @@ def verify(
 
 def _plan_problems(subject: Subject) -> Iterator[str]:
     stated = subject.statement["predicate"]["plan"]
-    if subject.plan.digest != stated["digest"]:
+    if subject.run.plan.digest != stated["digest"]:
         yield "the folder's bundles and protocol do not give the certificate's plan digest"
     if digest_of(stated["statement"]) != stated["digest"]:
         yield "the plan written in the certificate does not have the digest written there"
 
 
-def _reduction_problems(subject: Subject) -> Iterator[str]:
-    for pair, text in subject.reduced.items():
+def _reduction_problems(
+    bundles: Mapping[str, Bundle],
+    deletions: Mapping[tuple[str, str], tuple[str, ...]],
+    reduced: Mapping[tuple[str, str], bytes | None],
+) -> Iterator[str]:
+    for pair, text in reduced.items():
         place = f"reductions/{pair[0]}/{pair[1]}"
-        deleted = subject.deleted.get(pair)
+        deleted = deletions.get(pair)
         if deleted is None or text is None:
             yield f"{place}: the reduction is missing"
-        elif text != render(subject.bundles[pair[1]].skill, deleted):
+        elif text != render(bundles[pair[1]].skill, deleted):
             yield f"{place}: SKILL.md is not the full skill without the clauses of reduction.json"
 
 
 def _root_problems(subject: Subject) -> Iterator[str]:
-    predicate, rows = subject.statement["predicate"], subject.evidence.rows
-    if outcome_root(row["body"] for row in rows) != predicate["outcome_root"]:
+    predicate = subject.statement["predicate"]
+    if subject.run.outcome_root != predicate["outcome_root"]:
         yield "the outcome root differs: a trace was changed, added or left out"
-    if record_root([row["hash"] for row in rows]) != predicate["record_root"]:
+    if subject.run.record_root != predicate["record_root"]:
         yield "the record root differs: a trace row was changed, added or left out"
     heads = {
         name: {key: getattr(head, key) for key in head.__slots__}
-        for name, head in subject.evidence.heads.items()
+        for name, head in subject.run.evidence.heads.items()
     }
     if heads != predicate["heads"]:
         yield "the signed heads in the folder are not those on the certificate"
 
 
-def _row_problems(subject: Subject) -> Iterator[str]:
+def _row_problems(
+    plan: Plan,
+    bundles: Mapping[str, Bundle],
+    evidence: Evidence,
+    deletions: Mapping[tuple[str, str], tuple[str, ...]],
+) -> Iterator[str]:
     """Re-render every prompt and re-read every answer."""
-    declared = set(subject.plan.cells)
+    declared = set(plan.cells)
     texts: dict[tuple[str, str, str], str] = {}
-    for row in subject.evidence.rows:
+    for row in evidence.rows:
         body = row["body"]
         cell = cell_of(body)
         if cell not in declared:
             yield f"{cell.key}: the plan declares no such cell"
             continue
-        bundle = subject.bundles[cell.bundle]
+        bundle = bundles[cell.bundle]
         place = (cell.deployment, cell.bundle, str(cell.condition))
         if place not in texts:
-            deleted = subject.deleted.get((cell.deployment, cell.bundle), ())
+            deleted = deletions.get((cell.deployment, cell.bundle), ())
             texts[place] = placed_text(bundle, cell.condition, deleted)
-        job = cell_job(bundle, cell, texts[place], subject.plan.protocol.seed)
+        job = cell_job(bundle, cell, texts[place], plan.protocol.seed)
         snapshot = bundle.member(cell.member).snapshot.decode()
         prompt = build_prompt(job.model_facing, job.tools, job.request, snapshot, job.envelope)
         answer = answer_text(RawAnswer.model_validate_json(canonical(body["answer"])))
@@ -171,14 +231,14 @@ def _row_problems(subject: Subject) -> Iterator[str]:
 
 def _gate_problems(subject: Subject, given: Surroundings) -> Iterator[str]:
     unit = subject.statement["predicate"]["unit"]
-    deployments: Any = subject.plan.statement["deployments"]
+    deployments: Any = subject.run.plan.statement["deployments"]
     run = CertifiedRun(
-        plan=subject.plan,
-        bundles=subject.bundles,
+        plan=subject.run.plan,
+        bundles=subject.run.bundles,
         identities={unit["deployment"]["name"]: unit["deployment"]["identity"]},
-        outcomes=outcomes_of(subject.evidence, subject.plan.cells),
-        deleted=subject.deleted,
-        licensing={key: licensing_cells(item) for key, item in subject.bundles.items()},
+        outcomes=outcomes_of(subject.run.evidence, subject.run.plan.cells),
+        deleted=subject.run.deleted,
+        licensing={key: licensing_cells(item) for key, item in subject.run.bundles.items()},
     )
     placement = _placement(run, unit)
     if placement is None:
@@ -218,7 +278,7 @@ def _placement(run: CertifiedRun, unit: Mapping[str, Any]) -> Placement | None:
 
 def _unknown(subject: Subject, trusted: Sequence[str]) -> tuple[str, ...]:
     signers = {"certifier": subject.signer}
-    signers |= {name: head.key for name, head in subject.evidence.heads.items()}
+    signers |= {name: head.key for name, head in subject.run.evidence.heads.items()}
     return tuple(
         f"{name} {key[:16]}..." for name, key in signers.items() if not is_trusted(key, trusted)
     )

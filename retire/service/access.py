@@ -12,7 +12,7 @@ from retire.service.tokens import Scope, token_of
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
@@ -54,6 +54,8 @@ class Services:
     settings: ServiceSettings
     metrics: Metrics
     streams: StreamCounter
+    lint_turns: asyncio.Semaphore
+    """How many uploaded bundles may be read at once."""
     closing: asyncio.Event
     """Set when the server shuts down: whoever waits or streams then ends."""
 
@@ -161,16 +163,17 @@ def _counting(receive: Receive, limit: int) -> Receive:
     return counted
 
 
-def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> Caller:
     found: Caller = request.state.caller
     return found
 
 
-def _services(request: Request) -> Services:
+async def _services(request: Request) -> Services:
     found: Services = request.app.state.services
     return found
 
 
+# Dependencies are coroutines throughout: plain functions would each cost a thread.
 CallerHere = Annotated[Caller, Depends(_caller)]
 ServicesHere = Annotated[Services, Depends(_services)]
 
@@ -180,10 +183,10 @@ def allowed(scope: Scope, *parameters: str) -> list[Any]:
     return [Depends(_scope_check(scope)), Depends(_parameter_check(parameters))]
 
 
-def _scope_check(scope: Scope) -> Callable[[Request], None]:
-    def check(request: Request) -> None:
-        caller = _caller(request)
-        services = _services(request)
+def _scope_check(scope: Scope) -> Callable[[Request], Awaitable[None]]:
+    async def check(request: Request) -> None:
+        caller = await _caller(request)
+        services = await _services(request)
         if caller.token is None:
             # The gate lets nobody pass without a token but at an opened path.
             if request.url.path in services.settings.open_paths:
@@ -202,8 +205,8 @@ def _scope_check(scope: Scope) -> Callable[[Request], None]:
     return check
 
 
-def _parameter_check(known: tuple[str, ...]) -> Callable[[Request], None]:
-    def check(request: Request) -> None:
+def _parameter_check(known: tuple[str, ...]) -> Callable[[Request], Awaitable[None]]:
+    async def check(request: Request) -> None:
         names = [name for name, _ in request.query_params.multi_items()]
         for name in names:
             if name not in known:

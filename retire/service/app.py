@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
+from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
-from starlette.exceptions import HTTPException
-from starlette.routing import Match
 
-from retire.domain.errors import EvidenceError, IncompleteError, RetireError
 from retire.service.access import Gate, Services, allowed
 from retire.service.audit import Audit
 from retire.service.documenting import openapi_document
+from retire.service.handlers import add_problem_handlers
 from retire.service.limiting import RateLimiter, StreamCounter
 from retire.service.metrics import Measured, Metrics
 from retire.service.page import document_page
-from retire.service.port import ConflictError
-from retire.service.problems import (
-    Kind,
-    ProblemError,
-    kind_of_status,
-    problem_of,
-    problem_response,
-)
-from retire.service.requests import invalid
 from retire.service.routes import bundles, certificates, certify, health, runs, traces
 from retire.service.tokens import Scope
 
@@ -41,7 +28,14 @@ if TYPE_CHECKING:
     from retire.service.settings import ServiceSettings
     from retire.service.tokens import Tokens
 
-LOGGER = logging.getLogger("retire.service")
+ROUTERS = (
+    certify.router,
+    runs.router,
+    traces.router,
+    certificates.router,
+    bundles.router,
+    health.router,
+)
 
 DESCRIPTION = """\
 Certify whether text may be removed from the skills of agents that act on physical devices.
@@ -85,12 +79,13 @@ def create_app(
         settings=settings,
         metrics=metrics,
         streams=StreamCounter(settings.streams_per_token),
+        lint_turns=asyncio.Semaphore(settings.lints_at_once),
         closing=asyncio.Event(),
     )
-    for module in (certify, runs, traces, certificates, bundles, health):
-        app.include_router(module.router)
+    for router in ROUTERS:
+        app.include_router(router)
     _add_document(app, settings)
-    _add_problems(app)
+    add_problem_handlers(app, ROUTERS)
     limiter = RateLimiter(settings.rate_per_second, settings.burst, clock)
     # The one added last stands outermost.
     app.add_middleware(Audit)
@@ -120,61 +115,3 @@ def _add_document(app: FastAPI, settings: ServiceSettings) -> None:
     closed = allowed(Scope.READ)
     for path, call in (("/openapi.json", as_json), ("/docs", as_page)):
         app.add_api_route(path, call, dependencies=closed, include_in_schema=False)
-
-
-def _add_problems(app: FastAPI) -> None:
-    def answer(request: Request, problem: ProblemError) -> JSONResponse:
-        return problem_response(problem, request.state.request_id)
-
-    async def on_problem(request: Request, error: ProblemError) -> JSONResponse:
-        return answer(request, error)
-
-    async def on_invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        return answer(request, invalid(error.errors(), part="any"))
-
-    async def on_http(request: Request, error: HTTPException) -> JSONResponse:
-        kind = kind_of_status(error.status_code)
-        headers = dict(error.headers or {})
-        if kind is Kind.METHOD:
-            headers["Allow"] = ", ".join(_methods_at(request))
-        return answer(request, ProblemError(kind, error.detail, headers=headers))
-
-    async def on_conflict(request: Request, error: ConflictError) -> JSONResponse:
-        return answer(request, ProblemError(Kind.CONFLICT, str(error)))
-
-    async def on_product(request: Request, error: RetireError) -> JSONResponse:
-        return answer(request, problem_of(error, _kind_of(error)))
-
-    async def on_fault(request: Request, error: Exception) -> JSONResponse:
-        LOGGER.error("request %s failed", request.state.request_id, exc_info=error)
-        detail = "the operator finds the fault in the log under this instance"
-        return answer(request, ProblemError(Kind.INTERNAL, detail))
-
-    handlers: tuple[tuple[type[Exception], Any], ...] = (
-        (ProblemError, on_problem),
-        (RequestValidationError, on_invalid),
-        (HTTPException, on_http),
-        (ConflictError, on_conflict),
-        (RetireError, on_product),
-        # Starlette answers with this, then lets the exception reach the server's log.
-        (Exception, on_fault),
-    )
-    for kind, handler in handlers:
-        app.add_exception_handler(kind, handler)
-
-
-def _methods_at(request: Request) -> list[str]:
-    """Return every method offered at a path: the router knows only its first route's."""
-    found: set[str] = set()
-    for route in request.app.router.routes:
-        if route.matches(request.scope)[0] is not Match.NONE:
-            found |= getattr(route, "methods", None) or set()
-    return sorted(found)
-
-
-def _kind_of(error: RetireError) -> Kind:
-    if isinstance(error, IncompleteError):
-        return Kind.UNAVAILABLE
-    if isinstance(error, EvidenceError):
-        return Kind.CONTRADICTED
-    return Kind.INVALID if error.where.startswith("--") else Kind.UNUSABLE

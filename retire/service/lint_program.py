@@ -10,9 +10,10 @@ import json
 import resource
 import sys
 from pathlib import Path
+from typing import Any
 
 from retire.bundle import FILES
-from retire.bundle.lint import Linter
+from retire.bundle.lint import Linter, Severity
 from retire.deployments.simulated import read_rules
 
 
@@ -24,24 +25,46 @@ def reads(text: str, snapshot: bytes) -> bool | None:
     return all(reading.satisfied for reading in readings)
 
 
+FAULTS_SHOWN = 200
+"""Most faults of a report; errors come first."""
+
+MESSAGE_LIMIT = 1000
+"""Most characters of one message: some quote the file."""
+
+ABSURD = 3
+"""Exit code where the bundle needs more than its bounds."""
+
+
 def main(arguments: list[str]) -> int:
-    """Lint the folder and print the report."""
+    """Lint the folder and print the report; return the exit code."""
     folder, seconds, size = Path(arguments[0]), int(arguments[1]), int(arguments[2])
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (size, size))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        report = lint(folder)
+    except (MemoryError, RecursionError):
+        return ABSURD
+    json.dump(report, sys.stdout)
+    return 0
+
+
+def lint(folder: Path) -> dict[str, Any]:
+    """Return how many errors and warnings a bundle folder has, and the first of them."""
     files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
-    report = [
+    faults = Linter(files, folder.name, reads).run()
+    errors = [fault for fault in faults if fault.severity is Severity.ERROR]
+    warnings = [fault for fault in faults if fault.severity is not Severity.ERROR]
+    shown = [
         {
             "severity": str(fault.severity),
             "where": fault.where,
-            "what": fault.what,
-            "mend": fault.mend,
+            "what": fault.what[:MESSAGE_LIMIT],
+            "mend": fault.mend[:MESSAGE_LIMIT],
         }
-        for fault in Linter(files, folder.name, reads).run()
+        for fault in [*errors, *warnings][:FAULTS_SHOWN]
     ]
-    json.dump(report, sys.stdout)
-    return 0
+    return {"errors": len(errors), "warnings": len(warnings), "faults": shown}
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ import asyncio
 import json
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from retire.service.lint_program import ABSURD
 from retire.service.problems import Fault, Kind, ProblemError, fault_at
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from retire.service.settings import ServiceSettings
 
-_FAULTS_SHOWN = 200
 _SLOWNESS = 6
 """Wall seconds granted per second of processor time: other runs use the processors too."""
 
@@ -28,28 +28,33 @@ async def lint_upload(folder: Path, settings: ServiceSettings) -> list[Fault]:
         settings: How much processor time and memory the reading may take.
 
     Raises:
+        RuntimeError: The lint program itself failed.
         ProblemError: 422 with the whole report where there is an error, or where the bundle takes
             more time or memory to read than any sensible one.
     """
     report = await _report(folder, settings)
     faults = [
-        fault_at(item["where"], item["what"], item["mend"], item["severity"]) for item in report
+        fault_at(item["where"], item["what"], item["mend"], item["severity"])
+        for item in report["faults"]
     ]
-    errors = sum(fault.severity == "error" for fault in faults)
+    errors, warnings = report["errors"], report["warnings"]
     if errors:
-        shown = sorted(faults, key=lambda fault: fault.severity != "error")[:_FAULTS_SHOWN]
         raise ProblemError(
             Kind.UNSOUND,
-            f"lint finds {errors} error{'s' if errors > 1 else ''} and "
-            f"{len(faults) - errors} warning{'s' if len(faults) - errors != 1 else ''}",
-            faults=shown,
+            f"lint finds {_counted(errors, 'error')} and {_counted(warnings, 'warning')}",
+            faults=faults,
         )
     return faults
 
 
-async def _report(folder: Path, settings: ServiceSettings) -> list[dict[str, str]]:
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+async def _report(folder: Path, settings: ServiceSettings) -> dict[str, Any]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-I",
         "-m",
         "retire.service.lint_program",
         str(folder),
@@ -57,11 +62,13 @@ async def _report(folder: Path, settings: ServiceSettings) -> list[dict[str, str
         str(settings.lint_memory),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        # It reads what strangers wrote, so it gets none of the operator's secrets.
+        env={},
     )
     try:
         async with asyncio.timeout(settings.lint_time * _SLOWNESS):
-            output, _ = await process.communicate()
+            output, told = await process.communicate()
     except TimeoutError as error:
         raise _absurd() from error
     finally:
@@ -69,9 +76,13 @@ async def _report(folder: Path, settings: ServiceSettings) -> list[dict[str, str
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    if process.returncode != 0:
+    code = await process.wait()
+    # A negative code: a bound or the system's memory killer ended it.
+    if code == ABSURD or code < 0:
         raise _absurd()
-    report: list[dict[str, str]] = json.loads(output)
+    if code != 0:
+        raise RuntimeError(f"the lint program failed: {told.decode(errors='replace')[-2000:]}")
+    report: dict[str, Any] = json.loads(output)
     return report
 
 

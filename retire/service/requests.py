@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 Placement = Literal["B2", "B3", "B4", "B5", "B6"]
 
-CANDIDATE_LIMIT = 1024 * 1024
-"""Most characters of a candidate."""
+CANDIDATE_LIMIT = 256 * 1024
+"""Most characters of a candidate: many times any skill, and still parsed in a second or so."""
 
 NAME = r"^[!-~]{1,128}$"
 RUN_ID = r"^[A-Za-z0-9_-]{1,64}$"
@@ -136,24 +136,25 @@ def _plain(name: str, text: str) -> str | int | bool:
     return text
 
 
-def invalid(errors: Sequence[Mapping[str, Any]], part: str = "") -> ProblemError:
+def invalid(errors: Sequence[Mapping[str, Any]], *, framework: bool = False) -> ProblemError:
     """Return the problem of a form's errors, as pydantic lists them.
 
     Args:
         errors: ``loc``, ``type`` and ``msg`` of each.
-        part: What the first item of ``loc`` is when it is no field, such as ``query``.
+        framework: Whether ``loc`` is ``(query or path or header, name, ...)`` as FastAPI gives it.
     """
-    faults = [_fault(error, part) for error in errors]
+    by_field: dict[str | None, Fault] = {}
+    for error in errors:
+        fault = _fault(error, error["loc"][1:2] if framework else error["loc"])
+        by_field.setdefault(fault.field, fault)
+    faults = list(by_field.values())
     first = faults[0]
     detail = f"{first.field}: {first.message}" if first.field else first.message
     return ProblemError(Kind.INVALID, detail, faults=faults)
 
 
-def _fault(error: Mapping[str, Any], part: str) -> Fault:
-    place = [str(item) for item in error["loc"]]
-    if part and len(place) > 1:
-        place = place[1:]
-    field = ".".join(place)[:200] or None
+def _fault(error: Mapping[str, Any], place: Sequence[object]) -> Fault:
+    field = ".".join(str(item) for item in place)[:200] or None
     if error["type"] == "extra_forbidden":
         return Fault(
             "this request has no such field",

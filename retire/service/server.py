@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -67,6 +68,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         InputError: The address cannot be used.
     """
+    listening = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -75,6 +77,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
     except (OSError, OverflowError) as error:
+        if listening is not None:
+            listening.close()
         raise InputError(
             f"cannot listen there: {error}",
             where=f"{host}:{port}",
@@ -112,6 +116,8 @@ def serve(
     """
     with listen(host, port) as listening:
         server = build_server(app, ready)
-        server.run(sockets=[listening])
+        # uvicorn repeats the signal that ended it; by then everything has ended in order.
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
     if not server.started:
         raise InputError("the service did not start", mend="The log above says why")

@@ -54,6 +54,7 @@ class ServiceSettings:
         page_limit: Most rows of one page.
         streams_per_token: Event streams a token may hold open at once.
         keep_alive: Pause after which an idle event stream carries a comment.
+        lints_at_once: Uploaded bundles that are checked at the same time.
         lint_time: Processor time that checking one uploaded bundle may take.
         lint_memory: Address space that checking one uploaded bundle may take.
 
@@ -74,6 +75,7 @@ class ServiceSettings:
     page_limit: int = 500
     streams_per_token: int = 8
     keep_alive: float = 15.0
+    lints_at_once: int = 2
     lint_time: int = 10
     lint_memory: int = 1024 * MEBIBYTE
 
@@ -85,7 +87,14 @@ class ServiceSettings:
                 where="open_paths",
                 mend=f"Choose among {', '.join(sorted(OPENABLE))}",
             )
-        for name in ("rate_per_second", "burst", "body_time", "page_limit", "keep_alive"):
+        for name in (
+            "rate_per_second",
+            "burst",
+            "body_time",
+            "page_limit",
+            "keep_alive",
+            "lints_at_once",
+        ):
             if getattr(self, name) <= 0:
                 raise InputError("it must be above zero", where=name)
 

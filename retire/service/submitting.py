@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
     from fastapi import Request
 
+    from retire.service.access import Services
     from retire.service.problems import Fault
     from retire.service.requests import Terms
-    from retire.service.settings import ServiceSettings
 
 ARCHIVE = "archive"
 CANDIDATE = "candidate"
 
 
 @asynccontextmanager
-async def submission_of(request: Request, settings: ServiceSettings) -> AsyncIterator[Submission]:
+async def submission_of(request: Request, services: Services) -> AsyncIterator[Submission]:
     """Give the submission of a request; an unpacked upload lives as long as the context.
 
     Raises:
         ProblemError: The body cannot be used: 400, 408, 413, 415 or 422.
         InputError: The archive cannot be used.
     """
+    settings = services.settings
     if require_media_type(request, JSON, MULTIPART) == JSON:
         asked = read_certify_request(await read_json(request, settings.body_time))
         text = asked.candidate
@@ -55,25 +56,25 @@ async def submission_of(request: Request, settings: ServiceSettings) -> AsyncIte
     if archive is None:
         yield _submission(terms, terms.bundle, None, candidate)
         return
-    async with uploaded(archive, settings) as (folder, _):
+    async with uploaded(archive, services) as (folder, _):
         yield _submission(terms, None, folder, candidate)
 
 
 @asynccontextmanager
-async def uploaded(
-    archive: bytes, settings: ServiceSettings
-) -> AsyncIterator[tuple[Path, list[Fault]]]:
+async def uploaded(archive: bytes, services: Services) -> AsyncIterator[tuple[Path, list[Fault]]]:
     """Unpack and lint an uploaded bundle; give its folder and lint's warnings, then remove it.
 
     Raises:
         InputError: The archive cannot be used.
         ProblemError: Lint finds errors.
     """
-    place = await asyncio.to_thread(settings.upload_folder)
+    place = await asyncio.to_thread(services.settings.upload_folder)
     folder = place / "bundle"
     try:
         await asyncio.to_thread(unpack, archive, folder)
-        yield folder, await lint_upload(folder, settings)
+        async with services.lint_turns:
+            warnings = await lint_upload(folder, services.settings)
+        yield folder, warnings
     finally:
         # Not awaited, so that a cancelled call leaves nothing behind either.
         shutil.rmtree(place, ignore_errors=True)

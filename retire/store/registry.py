@@ -121,6 +121,12 @@ class Registry:
         with self._engine.connect() as connection:
             return connection.execute(query).all()
 
+    def by_plan(self, plan_digest: str) -> Sequence[Row[Any]]:
+        """Return the runs of a plan, newest first."""
+        query = select(RUNS).where(RUNS.c.plan_digest == plan_digest).order_by(RUNS.c.number.desc())
+        with self._engine.connect() as connection:
+            return connection.execute(query).all()
+
     def change(self, run: str, values: Mapping[str, Any]) -> None:
         """Set columns of a run."""
         with self._engine.begin() as connection:

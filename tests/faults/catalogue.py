@@ -21,7 +21,10 @@ BILL = "/consents/bill/votes"
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that is wrong; ``acts`` says that an act is right all the same."""
+    """One thing that is wrong; ``acts`` says that an act is right all the same.
+
+    ``hangs`` says that the row waits for the deadline.
+    """
 
     what: str
     changes: tuple[Change, ...] = ()
@@ -29,6 +32,7 @@ class Fault:
     stage: Callable[[Rig], None] | None = None
     snapshot: bytes | None = None
     acts: bool = False
+    hangs: bool = False
 
     def prepare(self, rig: Rig) -> None:
         """Freeze the episode and break the part."""
@@ -247,7 +251,7 @@ EVALUATOR = (
     Fault("a predicate raises", stage=_evaluate_raises),
     Fault("the reader of snapshots returns nothing", stage=_evaluator_gives_nothing),
     Fault("the world raises", stage=_world(frozen_fault=ConnectionError("gone"))),
-    Fault("the world hangs past the deadline", stage=_world(hangs_when="frozen")),
+    Fault("the world hangs past the deadline", stage=_world(hangs_when="frozen"), hangs=True),
 )
 
 ANSWERS = {
@@ -353,8 +357,12 @@ ANSWERS = {
 ACTUATOR = (
     Fault("raises before it sends", stage=_world(before_act=OSError("bus"))),
     Fault("raises after it has sent", stage=_world(after_act=OSError("bus")), acts=True),
-    Fault("hangs past its deadline, nothing sent", stage=_world(hangs_when="before act")),
-    Fault("hangs past its deadline, sent", stage=_world(hangs_when="after act"), acts=True),
+    Fault(
+        "hangs past its deadline, nothing sent", stage=_world(hangs_when="before act"), hangs=True
+    ),
+    Fault(
+        "hangs past its deadline, sent", stage=_world(hangs_when="after act"), acts=True, hangs=True
+    ),
 )
 
 SIMPLE: dict[str, tuple[Fault, ...]] = {

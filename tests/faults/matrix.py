@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.faults import processes
 from tests.faults.catalogue import SIMPLE, Fault
-from tests.faults.rig import Act, Rig, folder, snapshot_bytes
+from tests.faults.rig import PATIENT_SECONDS, SHORT_SECONDS, Act, Rig, folder, snapshot_bytes
 from tests.faults.scenes import SCENES, Scene
 
 if TYPE_CHECKING:
@@ -82,12 +82,16 @@ def row_of(group: str, what: str, rig: Rig, replies: list[Mapping[str, Any]]) ->
     }
 
 
+def rig_in(place: str, *, hangs: bool) -> Rig:
+    return Rig(Path(place), deadline_seconds=SHORT_SECONDS if hangs else PATIENT_SECONDS)
+
+
 async def run_fault(group: str, fault: Fault, repeats: int = 1) -> Row:
     """Run a fault of one message, each time with a sink of its own."""
     times, row = [], {}
     for _ in range(repeats):
         with folder() as place:
-            rig = Rig(Path(place))
+            rig = rig_in(place, hangs=fault.hangs)
             await rig.monitor.start()
             fault.prepare(rig)
             start = time.perf_counter()
@@ -101,7 +105,7 @@ async def run_fault(group: str, fault: Fault, repeats: int = 1) -> Row:
 async def run_scene(group: str, scene: Scene) -> Row:
     """Run a fault with a course of its own."""
     with folder() as place:
-        rig = Rig(Path(place))
+        rig = rig_in(place, hangs=scene.hangs)
         await rig.monitor.start()
         rig.freeze(snapshot_bytes())
         replies = await scene.play(rig)
@@ -112,11 +116,9 @@ async def run_scene(group: str, scene: Scene) -> Row:
 
 async def all_rows(repeats: int = 1) -> list[Row]:
     """Run everything, in the order of the page."""
-    rows = []
+    rows: list[Row] = []
     for group, faults in SIMPLE.items():
-        for fault in faults:
-            hangs = fault.stage is not None and "hangs" in fault.what
-            rows.append(await run_fault(group, fault, 1 if hangs else repeats))
+        rows += [await run_fault(group, fault, 1 if fault.hangs else repeats) for fault in faults]
     for group, scenes in SCENES.items():
         rows += [await run_scene(group, scene) for scene in scenes]
     return rows + [Row(**told) for told in await processes.all_told()]

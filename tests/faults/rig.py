@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 ATTEMPT = "0123456789abcdef" * 2
 EPISODE = digest(b"episode")
-DEADLINE_SECONDS = 0.05
+PATIENT_SECONDS = 30.0
+"""The deadline where nothing hangs: a slow disk must not look like a fault."""
+SHORT_SECONDS = 0.05
+"""The deadline where something hangs."""
 GONE = object()
 """In place of a value: the snapshot lacks that place."""
 
@@ -135,9 +138,15 @@ class World:
 class Rig:
     """One sink with everything around it in reach."""
 
-    def __init__(self, folder: Path, binding: Binding = Binding.CANONICAL) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        binding: Binding = Binding.CANONICAL,
+        deadline_seconds: float = PATIENT_SECONDS,
+    ) -> None:
         self.path = folder / "record.jsonl"
         self.binding = binding
+        self.deadline_seconds = deadline_seconds
         self.contracts = {CONTRACT: load_contract(CONTRACT_BYTES, "contract.yaml")}
         self.asked: list[Mapping[str, Any]] = []
         self.world = World(self._authorized, self.on_disk)
@@ -158,7 +167,7 @@ class Rig:
                 now=self._time,
                 nonce=lambda: f"nonce-{next(self._nonces)}",
                 read_snapshot=self._snapshot,
-                deadline_seconds=DEADLINE_SECONDS,
+                deadline_seconds=self.deadline_seconds,
             ),
         )
 

@@ -35,6 +35,7 @@ class Scene:
     play: Callable[[Rig], Awaitable[Replies]]
     acts: int = 0
     """How many acts are right all the same."""
+    hangs: bool = False
 
 
 def stopped(why: str) -> Mapping[str, Any]:
@@ -248,7 +249,7 @@ SCENES: dict[str, tuple[Scene, ...]] = {
         Scene("two workers at once", two_workers, acts=1),
         Scene("64 workers at once", many_workers, acts=1),
         Scene("after a restart", after_restart, acts=1),
-        Scene("after a time-out that sent nothing", after_time_out),
+        Scene("after a time-out that sent nothing", after_time_out, hangs=True),
         Scene("the same attempt with another target", other_target, acts=1),
         Scene("a free-band act, then one that needs authority", free_band_then_authority, acts=1),
         Scene("a second sink on the same record", second_sink),

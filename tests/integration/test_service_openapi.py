@@ -1,4 +1,4 @@
-"""Whatever the document allows, and much that it forbids: no 5xx, no answer without a word on it."""
+"""Whatever the document allows, and much that it forbids: no 5xx, no undocumented answer."""
 
 from __future__ import annotations
 

@@ -81,13 +81,12 @@ async def register_bundle(request: Request, services: ServicesHere) -> Registere
     Scope `admin`, since every token sees it.
     """
     require_media_type(request, MULTIPART)
-    settings = services.settings
-    parts = await read_parts(request, settings.body_time, frozenset({ARCHIVE}))
+    parts = await read_parts(request, services.settings.body_time, frozenset({ARCHIVE}))
     for name in parts.texts:
         raise field_problem(name[:80], "this request has no such field")
     if ARCHIVE not in parts.files:
         raise field_problem(ARCHIVE, "send the bundle as this part")
-    async with uploaded(parts.files[ARCHIVE], settings) as (folder, warnings):
+    async with uploaded(parts.files[ARCHIVE], services) as (folder, warnings):
         row = await services.keeper.register(folder)
     request.state.subject = row.id
     told = [fault.as_json() for fault in warnings]

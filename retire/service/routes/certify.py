@@ -117,7 +117,7 @@ async def certify(
     """
     key = idempotency_key(request.headers)
     wait = preferred_wait(request.headers.getlist("prefer"), services.settings.longest_wait)
-    async with submission_of(request, services.settings) as submission:
+    async with submission_of(request, services) as submission:
         run, new = await services.keeper.submit(submission, caller.id, key)
     request.state.subject = run.id
     response.headers["Location"] = f"/runs/{run.id}"

@@ -95,9 +95,7 @@ async def read_run(run: RunId, caller: CallerHere, services: ServicesHere) -> Ru
         ),
         200: {
             "description": "Server-sent events until the run ends",
-            "content": {
-                "text/event-stream": {"schema": _EVENT_SCHEMA, "example": _EVENT_EXAMPLE}
-            },
+            "content": {"text/event-stream": {"schema": _EVENT_SCHEMA, "example": _EVENT_EXAMPLE}},
         },
     },
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -146,10 +147,8 @@ class FakeKeeper:
             while self.rows[run].state in GOING_ON:
                 await self.changed.wait()
 
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended(), seconds)
-        except TimeoutError:
-            pass
         return self.rows[run]
 
     async def cancel(self, run: str, owner: str | None) -> RunRow:

@@ -1,0 +1,348 @@
+"""Keeps and runs certifications: the port on a database, folders and real programs.
+
+Every run has a folder of its own under the data folder, and a row in the registry. A background
+task claims queued runs by lease, carries them as far as they go, and signs. A server that was
+killed leaves a lease behind that runs out; whoever claims the run next resumes it, with the
+answers that were stored, and every attempt that was cut is observed first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from retire.domain.digests import digest_of, sha256
+from retire.domain.errors import InputError, RetireError
+from retire.service.port import (
+    BundleRow,
+    ConflictError,
+    Event,
+    RunRow,
+    RunState,
+    Submission,
+    TraceFilter,
+)
+from retire.service.queries import TraceReader, purge_run
+from retire.service.work import RunWork, request_json
+from retire.store.registry import NewRun, Registry, RepeatedKeyError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from sqlalchemy import Engine, Row
+
+_POLL_SECONDS = 0.2
+_CLAIM_SECONDS = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class KeeperSettings:
+    """What the operator configured.
+
+    Attributes:
+        data: Folder for runs and uploaded bundles.
+        bundles: Folder of bundles registered by the operator.
+        home: Where the certifier's key is kept.
+        runs_at_once: Runs carried at the same time by this server.
+        concurrency: Attempts under way at once within a run.
+        lease_seconds: How long a silent server keeps a run.
+    """
+
+    data: Path
+    bundles: Path
+    home: Path
+    runs_at_once: int = 2
+    concurrency: int = 16
+    lease_seconds: int = 10
+
+
+class RunKeeper:
+    """Implements ``retire.service.port.Keeper``."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: KeeperSettings,
+        now: Callable[[], str],
+        clock: Callable[[], int],
+    ) -> None:
+        self._engine = engine
+        self._registry = Registry(engine)
+        self._traces = TraceReader(engine)
+        self._settings = settings
+        self._now = now
+        self._clock = clock
+        self._server = secrets.token_hex(8)
+        self._work = RunWork(engine, settings, self._server, now, clock)
+        self._loop: asyncio.Task[None] | None = None
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Begin to work on queued runs, and on those a killed server left behind."""
+        self._loop = asyncio.create_task(self._claim_runs())
+
+    async def stop(self) -> None:
+        """Stop; runs under way stay stored and are resumed by the next server."""
+        tasks = [*self._running, *([self._loop] if self._loop else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _claim_runs(self) -> None:
+        while True:
+            with suppress(SQLAlchemyError):
+                while len(self._running) < self._settings.runs_at_once:
+                    run = await asyncio.to_thread(
+                        self._registry.claim,
+                        self._server,
+                        self._clock(),
+                        self._settings.lease_seconds,
+                    )
+                    if run is None:
+                        break
+                    task = asyncio.create_task(self._work.carry(run))
+                    self._running.add(task)
+                    task.add_done_callback(self._running.discard)
+            await asyncio.sleep(_CLAIM_SECONDS)
+
+    # -- runs ------------------------------------------------------------------------------
+
+    async def submit(
+        self, submission: Submission, owner: str, idempotency_key: str | None
+    ) -> tuple[RunRow, bool]:
+        """Fix the plan and queue the run."""
+        return await asyncio.to_thread(self._submit, submission, owner, idempotency_key)
+
+    def _submit(
+        self, submission: Submission, owner: str, idempotency_key: str | None
+    ) -> tuple[RunRow, bool]:
+        run = secrets.token_hex(16)
+        source = submission.folder or self._registered(str(submission.bundle))
+        key = None
+        if idempotency_key is not None:
+            key = (idempotency_key, _submission_digest(submission, source))
+            repeated = self._repeated(owner, key)
+            if repeated is not None:
+                return repeated, False
+        place = self._settings.data / "runs" / run
+        request = request_json(submission, source, place)
+        prepared = self._work.prepare(request, place)
+        row = NewRun(
+            id=run,
+            owner=owner,
+            plan_digest=prepared.plan.digest,
+            request=request,
+            bundle=next(iter(prepared.bundles)),
+            deployment=submission.deployment,
+            placement=submission.placement,
+            cells_planned=len(prepared.plan.cells),
+            created_at=self._now(),
+        )
+        try:
+            self._registry.add(row, key)
+        except RepeatedKeyError:
+            shutil.rmtree(place, ignore_errors=True)
+            found = self._repeated(owner, key) if key is not None else None
+            if found is None:
+                raise
+            return found, False
+        return self._row(run, owner), True
+
+    def _repeated(self, owner: str, key: tuple[str, str]) -> RunRow | None:
+        try:
+            self._registry.used_key(owner, key)
+        except RepeatedKeyError as error:
+            if not error.same:
+                raise ConflictError(
+                    f"the idempotency key was used for another submission (run {error.run})"
+                ) from error
+            return self._row(error.run, owner)
+        return None
+
+    def _registered(self, bundle: str) -> Path:
+        for folder in (self._settings.bundles, self._settings.data / "bundles"):
+            if bundle in {child.name for child in folder.glob("*") if child.is_dir()}:
+                return folder / bundle
+        raise InputError(
+            f"there is no registered bundle {bundle!r}",
+            where="bundle",
+            mend="GET /bundles lists those there are",
+        )
+
+    def _row(self, run: str, owner: str | None) -> RunRow:
+        row = self._registry.run(run)
+        if row is None or (owner is not None and row.owner != owner):
+            raise KeyError(run)
+        return _run_row(row)
+
+    async def run(self, run: str, owner: str | None) -> RunRow:
+        """Return one run."""
+        return await asyncio.to_thread(self._row, run, owner)
+
+    async def runs(self, owner: str | None, before: str | None, limit: int) -> Sequence[RunRow]:
+        """Return runs, newest first."""
+        rows = await asyncio.to_thread(self._registry.runs, owner, before, limit)
+        return [_run_row(row) for row in rows]
+
+    async def events(self, run: str, after: int) -> AsyncIterator[Event]:
+        """Yield progress until the run ends; the registry is asked, so any server can answer."""
+        last = after
+        while True:
+            row = await self.run(run, None)
+            ended = row.state not in {RunState.QUEUED, RunState.RUNNING}
+            number = row.cells_planned + 1 if ended else row.cells_done
+            if number > last:
+                last = number
+                yield Event(number, "end" if ended else "progress", _event_data(row))
+            if ended:
+                return
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def wait(self, run: str, seconds: float) -> RunRow:
+        """Return the run when it has ended, or as it stands after so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while True:
+                    row = await self.run(run, None)
+                    if row.state not in {RunState.QUEUED, RunState.RUNNING}:
+                        return row
+                    await asyncio.sleep(_POLL_SECONDS)
+        return await self.run(run, None)
+
+    async def cancel(self, run: str, owner: str | None) -> RunRow:
+        """Ask a run to stop; what it stored stays."""
+        await self.run(run, owner)
+        await asyncio.to_thread(self._registry.ask_to_cancel, run, self._now())
+        return await self.run(run, owner)
+
+    async def purge(self, run: str, owner: str | None) -> None:
+        """Remove prompts and answers of an ended run; digests stay."""
+        row = await self.run(run, owner)
+        if row.state in {RunState.QUEUED, RunState.RUNNING}:
+            raise ConflictError("the run has not ended; cancel it first")
+        await asyncio.to_thread(purge_run, self._engine, self._settings.data / "runs" / run, run)
+
+    # -- evidence --------------------------------------------------------------------------
+
+    async def traces(
+        self, run: str, owner: str | None, wanted: TraceFilter, after: int, limit: int
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return trace rows with sequence numbers above ``after``, in their order."""
+        await self.run(run, owner)
+        return await asyncio.to_thread(self._traces.page, run, wanted, after, limit)
+
+    async def trace(self, trace: str, owner: str | None) -> Mapping[str, Any]:
+        """Return one trace row by id (``<run>.<seq>``)."""
+        run, _, seq = trace.partition(".")
+        if not seq.isdecimal() or not seq.isascii() or len(seq) > 9:
+            raise KeyError(trace)
+        await self.run(run, owner)
+        return await asyncio.to_thread(self._traces.one, run, int(seq))
+
+    async def certificate(self, certificate: str, owner: str | None) -> Mapping[str, Any]:
+        """Return a DSSE envelope by certificate id, which is its run's."""
+        await self.run(certificate, owner)
+        row = await asyncio.to_thread(self._registry.run, certificate)
+        if row is None or row.certificate is None:
+            raise KeyError(certificate)
+        envelope: Mapping[str, Any] = json.loads(row.certificate)
+        return envelope
+
+    async def verify(self, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Verify an envelope against the evidence kept here."""
+        return await asyncio.to_thread(self._work.verify, envelope, self._registry)
+
+    # -- bundles ---------------------------------------------------------------------------
+
+    async def bundles(self) -> Sequence[BundleRow]:
+        """Return the registered bundles."""
+        return await asyncio.to_thread(self._bundles)
+
+    def _bundles(self) -> list[BundleRow]:
+        rows = []
+        for folder in (self._settings.bundles, self._settings.data / "bundles"):
+            for child in sorted(folder.glob("*/bundle.yaml")):
+                with suppress(RetireError):
+                    rows.append(self._work.bundle_row(child.parent))
+        return rows
+
+    async def register(self, folder: Path) -> BundleRow:
+        """Register an unpacked bundle that lint found sound."""
+        return await asyncio.to_thread(self._register, folder)
+
+    def _register(self, folder: Path) -> BundleRow:
+        row = self._work.bundle_row(folder)
+        for place in (self._settings.bundles / row.id, self._settings.data / "bundles" / row.id):
+            if place.exists():
+                known = self._work.bundle_row(place)
+                if known.digests == row.digests:
+                    return known
+                raise ConflictError(f"another bundle is registered as {row.id}")
+        target = self._settings.data / "bundles" / row.id
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(folder, target)
+        return row
+
+    async def ready(self) -> Mapping[str, bool]:
+        """Say what works: database, runner."""
+        database = True
+        try:
+            await asyncio.to_thread(self._registry.runs, None, None, 1)
+        except SQLAlchemyError:
+            database = False
+        return {"database": database, "runner": self._loop is not None and not self._loop.done()}
+
+
+def _submission_digest(submission: Submission, source: Path) -> str:
+    files = {path.name: sha256(path.read_bytes()) for path in sorted(source.iterdir())}
+    return digest_of(
+        {
+            "files": files,
+            "candidate": sha256(submission.candidate) if submission.candidate else "",
+            "deployment": submission.deployment,
+            "placement": submission.placement,
+            "margin": submission.margin_points,
+            "repetitions": submission.repetitions,
+            "seed": submission.seed,
+        }
+    )
+
+
+def _run_row(row: Row[Any]) -> RunRow:
+    return RunRow(
+        id=row.id,
+        owner=row.owner,
+        state=RunState(row.state),
+        plan_digest=row.plan_digest,
+        bundle=row.bundle,
+        deployment=row.deployment,
+        placement=row.placement,
+        cells_planned=row.cells_planned,
+        cells_done=row.cells_done,
+        created_at=row.created_at,
+        ended_at=row.ended_at,
+        verdict=row.verdict,
+        certificate=row.id if row.certificate is not None else None,
+        error=row.error,
+        stages=json.loads(row.stages),
+    )
+
+
+def _event_data(row: RunRow) -> dict[str, Any]:
+    return {
+        "run": row.id,
+        "state": str(row.state),
+        "cells_done": row.cells_done,
+        "cells_planned": row.cells_planned,
+        "stages": dict(row.stages),
+        "verdict": row.verdict,
+        "error": row.error,
+    }
