@@ -49,7 +49,7 @@ class StubWorldSensor:
                 JournalEntry.model_validate({"seq": seq, "attempt": attempt, **_object(body)})
                 for seq, attempt, body in self._read(query, values)
             ]
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise SensorError(f"the journal holds an unreadable entry: {error}") from error
 
     def _read(self, query: str, values: tuple[object, ...]) -> list[tuple[object, ...]]:
@@ -67,5 +67,5 @@ class StubWorldSensor:
 def _object(body: object) -> dict[str, object]:
     value = json.loads(str(body))
     if not isinstance(value, dict):
-        raise ValueError(f"{type(value).__name__} in place of an object")
+        raise TypeError(f"{type(value).__name__} in place of an object")
     return value
