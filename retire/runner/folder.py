@@ -52,6 +52,11 @@ class RunFolder:
         return self.root / "seal.json"
 
     @property
+    def timings(self) -> Path:
+        """Seconds spent so far, over all passes of the run."""
+        return self.root / "timings.json"
+
+    @property
     def traces(self) -> Path:
         """Trace rows, one JSON object a line."""
         return self.root / "traces.jsonl"

@@ -1,0 +1,127 @@
+"""From what a run left in its folder to certificates: reads files, runs nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retire.certify.certificate import Surroundings
+from retire.certify.certifying import Certified, Run, certify, licensing_cells, placements
+from retire.certify.hypotheses import Hypotheses, run_hypotheses
+from retire.certify.joining import Evidence, Finding, join, outcomes_of
+from retire.domain.errors import IncompleteError
+from retire.domain.trace import outcome_root, record_root
+from retire.runner.opening import open_evidence, open_reductions
+from retire.runner.sealing import head_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from retire.deployments import Deployment
+    from retire.wiring.preparing import Prepared
+
+
+WORLD = "stub"
+"""The kind of world that the launcher starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run that has been carried as far as it goes."""
+
+    prepared: Prepared
+    evidence: Evidence
+    run: Run
+    findings: tuple[Finding, ...]
+    certified: tuple[Certified, ...]
+    hypotheses: Hypotheses
+    reductions: Mapping[tuple[str, str], Mapping[str, Any]]
+    incomplete: Mapping[str, str]
+    outcome_root: str
+    record_root: str
+    seconds: Mapping[str, float]
+
+
+def conclude(
+    prepared: Prepared,
+    incomplete: Mapping[str, str],
+    seconds: Mapping[str, float],
+) -> Finished:
+    """Join, judge and test what a run left in its folder; reads files, runs nothing."""
+    evidence = open_evidence(prepared.folder)
+    findings = join(evidence)
+    reductions = open_reductions(prepared.folder, prepared.plan.protocol, prepared.bundles)
+    run = Run(
+        plan=prepared.plan,
+        bundles=prepared.bundles,
+        identities={name: item.identity for name, item in prepared.deployments.items()},
+        outcomes=outcomes_of(evidence, prepared.plan.cells),
+        deleted={pair: tuple(value["deleted"]) for pair, value in reductions.items()},
+        licensing={key: licensing_cells(bundle) for key, bundle in prepared.bundles.items()},
+    )
+    given = Surroundings(
+        plan=prepared.plan.statement,
+        plan_digest=prepared.plan.digest,
+        scope="bundle" if len(prepared.bundles) == 1 else "panel",
+        evidence=evidence_kind(prepared.deployments),
+        world=WORLD,
+        outcome_root=outcome_root(row["body"] for row in evidence.rows),
+        record_root=record_root([row["hash"] for row in evidence.rows]),
+        heads={name: head_json(head) for name, head in evidence.heads.items()},
+        findings=findings,
+        prior_runs=prior_runs(prepared),
+    )
+    return Finished(
+        prepared=prepared,
+        evidence=evidence,
+        run=run,
+        findings=findings,
+        certified=tuple(certify(run, placement, given) for placement in placements(run)),
+        hypotheses=run_hypotheses(run.outcomes, prepared.plan.cells, prepared.plan.protocol),
+        reductions=reductions,
+        incomplete=incomplete,
+        outcome_root=given.outcome_root,
+        record_root=given.record_root,
+        seconds=seconds,
+    )
+
+
+def evidence_kind(deployments: Mapping[str, Deployment]) -> str:
+    """Return the one kind of evidence that all deployments give, or "mixed"."""
+    kinds = sorted({item.evidence for item in deployments.values()})
+    return kinds[0] if len(kinds) == 1 else "mixed"
+
+
+def prior_runs(prepared: Prepared) -> int:
+    """Count sibling runs that already judged the same skills and candidates."""
+    wanted = {key: bundle.digests.skill for key, bundle in prepared.bundles.items()}
+    given = prepared.plan.statement["candidates"]
+    count = 0
+    for path in prepared.folder.root.parent.glob("*/plan.json"):
+        if path.parent.resolve() == prepared.folder.root.resolve():
+            continue
+        try:
+            other = json.loads(path.read_bytes())
+            skills = {key: value["skill"] for key, value in other["bundles"].items()}
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        count += skills == wanted and other.get("candidates") == given
+    return count
+
+
+def require_complete(finished: Finished) -> None:
+    """Raise if the run lacks cells.
+
+    Raises:
+        IncompleteError: Names the first missing cells and why.
+    """
+    if not finished.incomplete:
+        return
+    cells: Sequence[tuple[str, str]] = sorted(finished.incomplete.items())
+    named = "; ".join(f"{cell}: {why}" for cell, why in cells[:3])
+    raise IncompleteError(
+        f"{len(cells)} cells have no evidence ({named})",
+        where=str(finished.prepared.folder.root),
+        mend="Run the same command again to try these cells again",
+    )

@@ -1,0 +1,93 @@
+"""From a protocol and folders to a fixed plan: everything is loaded, nothing is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from retire.bundle import load_bundle
+from retire.deployments import deployment_named
+from retire.domain.digests import digest_of, sha256
+from retire.domain.errors import NotAReduction
+from retire.matrix import Plan, fix_plan
+from retire.runner.folder import RunFolder
+from retire.runner.opening import bundle_digests
+from retire.skill import align, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from retire.bundle import Bundle
+    from retire.deployments import Deployment
+    from retire.matrix import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to run.
+
+    Attributes:
+        protocol: The declared plan.
+        folders: Bundle folder by bundle id.
+        out: The run's folder.
+        concurrency: Attempts under way at once.
+        candidates: Candidate ``SKILL.md`` bytes by bundle; without them the run reduces.
+        candidate_names: What messages call each candidate, usually its path.
+    """
+
+    protocol: Protocol
+    folders: Mapping[str, Path]
+    out: Path
+    concurrency: int = 16
+    candidates: Mapping[str, bytes] = field(default_factory=dict)
+    candidate_names: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A fixed plan with everything loaded, before anything runs."""
+
+    request: Request
+    plan: Plan
+    bundles: Mapping[str, Bundle]
+    deployments: Mapping[str, Deployment]
+    given_deletions: Mapping[str, tuple[str, ...]]
+    folder: RunFolder
+
+
+def prepare(request: Request) -> Prepared:
+    """Load everything and fix the plan; writes nothing.
+
+    Raises:
+        InputError: A bundle, a candidate or a deployment cannot be used.
+    """
+    bundles = {key: load_bundle(request.folders[key]) for key in request.protocol.bundles}
+    deployments = {name: deployment_named(name) for name in request.protocol.deployments}
+    deletions = {
+        key: _deletions_of(
+            bundles[key], data, request.candidate_names.get(key, f"candidate for {key}")
+        )
+        for key, data in request.candidates.items()
+    }
+    plan = fix_plan(
+        request.protocol,
+        {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
+        {key: bundle_digests(bundle) for key, bundle in bundles.items()},
+        {name: digest_of(dict(item.identity)) for name, item in deployments.items()},
+        {key: sha256(data) for key, data in request.candidates.items()},
+    )
+    return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
+
+
+def _deletions_of(bundle: Bundle, candidate: bytes, name: str) -> tuple[str, ...]:
+    try:
+        return align(bundle.skill, parse(candidate, name)).deleted
+    except NotAReduction as error:
+        place = error.where.replace("candidate", name, 1)
+        raise NotAReduction(error.what, where=place, mend=error.mend) from error
+
+
+def load_by_path(path: Path) -> str:
+    """Return the id of the bundle in a folder; raises InputError where there is none."""
+    return load_bundle(path).id

@@ -1,0 +1,186 @@
+"""Running a prepared plan: programs, reductions, cells, seal; resumed where it was cut."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import time
+from typing import TYPE_CHECKING, Any
+
+from retire.bundle import read_files
+from retire.runner.attempt import AttemptRunner
+from retire.runner.engine import Engine, Progress, Surroundings
+from retire.runner.folder import read_json, write_json, write_lines, write_whole
+from retire.runner.processes import running_programs
+from retire.runner.sealing import seal
+from retire.skill import render
+from retire.store import RunStore
+from retire.wiring.concluding import Finished, conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from retire.reduce import Reduction
+    from retire.runner.folder import RunFolder
+    from retire.runner.processes import Programs
+    from retire.wiring.preparing import Prepared
+
+
+async def execute(
+    prepared: Prepared, progress: Progress, store: RunStore | None = None
+) -> Finished:
+    """Run whatever of the plan has not been run, seal, and certify.
+
+    The same plan again in the same folder resumes, or reports what is there.
+
+    Raises:
+        InputError: The folder holds another plan, or cannot be written.
+        IncompleteError: A program is gone; run again to resume.
+    """
+    folder = prepared.folder
+    folder.prepare()
+    store = store or RunStore(folder.database)
+    seconds = _seconds_so_far(folder)
+    incomplete: dict[str, str] = {}
+    try:
+        store.bind(prepared.plan.digest, prepared.plan.statement)
+        _copy_inputs(prepared)
+        finished = folder.seal.exists() and store.done() >= {
+            cell.key for cell in prepared.plan.cells
+        }
+        if not finished:
+            folder.reopen()
+            incomplete = await _run_programs(prepared, store, progress, seconds)
+            write_json(folder.timings, seconds)
+    finally:
+        store.close()
+    began = time.perf_counter()
+    result = conclude(prepared, incomplete, seconds)
+    seconds["certify"] = time.perf_counter() - began
+    return result
+
+
+def _seconds_so_far(folder: RunFolder) -> dict[str, float]:
+    spent = read_json(folder.timings) if folder.timings.exists() else {}
+    return {name: float(spent.get(name, 0.0)) for name in ("reduce", "matrix", "certify")}
+
+
+async def _run_programs(
+    prepared: Prepared, store: RunStore, progress: Progress, seconds: dict[str, float]
+) -> dict[str, str]:
+    folder = prepared.folder
+    copies = [folder.bundles / key for key in prepared.bundles]
+    async with running_programs(folder.processes, copies) as programs, store:
+        engine = _engine(prepared, store, programs, progress)
+        await engine.sight_cut_attempts()
+        began = time.perf_counter()
+        deleted = await _deletions(prepared, engine)
+        seconds["reduce"] += time.perf_counter() - began
+        began = time.perf_counter()
+        await engine.run_cells(deleted)
+        await seal(folder, programs, store)
+        seconds["matrix"] += time.perf_counter() - began
+        return dict(engine.incomplete)
+
+
+def _engine(prepared: Prepared, store: RunStore, programs: Programs, progress: Progress) -> Engine:
+    attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
+    given = Surroundings(
+        prepared.bundles,
+        prepared.deployments,
+        programs,
+        store,
+        attempts,
+        progress,
+        prepared.request.concurrency,
+    )
+    return Engine(prepared.plan, given)
+
+
+async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str], tuple[str, ...]]:
+    protocol = prepared.plan.protocol
+    if prepared.request.candidates or not protocol.candidates:
+        deleted = {
+            (deployment, key): prepared.given_deletions.get(key, ())
+            for deployment in protocol.deployments
+            for key in protocol.bundles
+        }
+        for (deployment, key), clauses in deleted.items():
+            _write_reduction(prepared, deployment, key, {"given": True, "deleted": list(clauses)})
+        return deleted
+    reductions = await engine.reduce()
+    keep_reductions(prepared, reductions)
+    return {pair: reduction.deleted for pair, reduction in reductions.items()}
+
+
+def keep_reductions(prepared: Prepared, reductions: Mapping[tuple[str, str], Reduction]) -> None:
+    """Write each reduced skill, what was deleted, and the replayable ledger of its trials."""
+    for (deployment, key), reduction in reductions.items():
+        _write_reduction(prepared, deployment, key, reduction_json(reduction))
+        trials = prepared.folder.reduction(deployment, key) / "trials.jsonl"
+        write_lines(trials, [trial_json(trial) for trial in reduction.trials])
+
+
+def reduction_json(reduction: Reduction) -> dict[str, Any]:
+    """Return what is kept of a reduction beside its text and its trials."""
+    return {
+        "given": False,
+        "strategy": str(reduction.strategy),
+        "deleted": list(reduction.deleted),
+        "trials": len(reduction.trials),
+        "pass_trials": reduction.pass_trials,
+        "verification_trials": reduction.verification_trials,
+        "allowed_losses": reduction.allowed_losses,
+        "margin_binding": reduction.margin_binding,
+        "vacuous": reduction.vacuous,
+        "non_monotone": [list(pair) for pair in reduction.non_monotone],
+    }
+
+
+def trial_json(trial: Any) -> dict[str, Any]:  # noqa: ANN401  # a frozen slots dataclass
+    """Return one line of the trial ledger."""
+    return {name: getattr(trial, name) for name in trial.__slots__}
+
+
+def _write_reduction(
+    prepared: Prepared, deployment: str, key: str, described: Mapping[str, Any]
+) -> None:
+    place = prepared.folder.reduction(deployment, key)
+    write_whole(place / "SKILL.md", render(prepared.bundles[key].skill, list(described["deleted"])))
+    write_json(place / "reduction.json", described)
+
+
+def _copy_inputs(prepared: Prepared) -> None:
+    """Keep the bundles beside the evidence: a certificate is verified against these copies."""
+    write_json(prepared.folder.plan, prepared.plan.statement)
+    for key, source in prepared.request.folders.items():
+        target = prepared.folder.bundles / key
+        if not target.exists():
+            partial = target.with_name(f".{key}.part")
+            shutil.rmtree(partial, ignore_errors=True)
+            for name, data in read_files(source).items():
+                write_whole(partial / name, data)
+            partial.rename(target)
+
+
+async def reduce_only(prepared: Prepared, progress: Progress) -> dict[tuple[str, str], Reduction]:
+    """Reduce every bundle of a plan for every deployment, and keep text and trials.
+
+    Raises:
+        InputError: The folder holds another plan, or cannot be written.
+        IncompleteError: A program is gone or a development task gave no evidence.
+    """
+    prepared.folder.prepare()
+    store = RunStore(prepared.folder.database)
+    try:
+        store.bind(prepared.plan.digest, prepared.plan.statement)
+        _copy_inputs(prepared)
+        copies = [prepared.folder.bundles / key for key in prepared.bundles]
+        async with running_programs(prepared.folder.processes, copies) as programs, store:
+            engine = _engine(prepared, store, programs, progress)
+            await engine.sight_cut_attempts()
+            reductions = await engine.reduce()
+            keep_reductions(prepared, reductions)
+            return reductions
+    finally:
+        store.close()
