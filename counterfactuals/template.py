@@ -13,6 +13,7 @@ from typing import Any, Literal
 import rfc8785
 from pydantic import Field, ValidationError, model_validator
 
+from counterfactuals.people import name_fault
 from sink.contract import (
     Consent,
     Fact,
@@ -67,6 +68,14 @@ class World(StrictModel):
     consents: dict[Name, Consent] = Field(default_factory=dict)
     facts: dict[Name, Fact] = Field(default_factory=dict)
     versions: dict[Name, Version] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _people_can_be_told_apart(self) -> World:
+        for key, consent in self.consents.items():
+            fault = name_fault(vote.name for vote in consent.votes.values())
+            if fault:
+                raise ValueError(f"consent {key}: {fault}")
+        return self
 
 
 class Patch(StrictModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -14,10 +14,12 @@ class Settings:
     Attributes:
         home: Where the certifier's key and the trusted keys are kept (``RETIRE_HOME``).
         plain: Print plain lines instead of a live display (``RETIRE_PLAIN`` or no terminal).
+        token: Bearer token for a certification server (``RETIRE_TOKEN``); never printed.
     """
 
     home: Path
     plain: bool
+    token: str | None = field(default=None, repr=False)
 
 
 def read_settings() -> Settings:
@@ -26,4 +28,5 @@ def read_settings() -> Settings:
     return Settings(
         home=Path(home) if home else Path.home() / ".retire",
         plain=bool(os.environ.get("RETIRE_PLAIN")),
+        token=os.environ.get("RETIRE_TOKEN", "").strip() or None,
     )

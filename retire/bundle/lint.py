@@ -29,7 +29,7 @@ from retire.domain.clause import ConditionKind, Role
 from retire.domain.digests import canonical
 from retire.domain.errors import InputError
 from retire.prompts import tool_schemas
-from retire.skill import check_ledger, load_ledger, parse, render
+from retire.skill import check_ledger, find_secrets, load_ledger, parse, render
 from sink.contract import evaluate, load_contract
 
 if TYPE_CHECKING:
@@ -131,6 +131,12 @@ class Linter:
                 f"SKILL.md:{hidden.line}",
                 f"hidden text ({hidden.kind}): {hidden.decoded[:80]!r}",
                 "Remove it or write it as visible text",
+            )
+        for secret in find_secrets(skill.data.decode("utf-8", "replace")):
+            self._error(
+                f"SKILL.md:{secret.line}",
+                f"something that looks like a code or password of {secret.length} characters",
+                "Codes belong in the device's secret store, never in a skill",
             )
         for warning in skill.warnings:
             self._warn("SKILL.md", warning)

@@ -17,7 +17,7 @@ from retire.bundle.reading import call_reader, read_effect, read_yaml
 from retire.domain.digests import canonical, digest_of, sha256
 from retire.domain.errors import InputError
 from retire.prompts import tool_schemas
-from retire.skill import check_ledger, load_ledger, parse
+from retire.skill import check_ledger, find_secrets, load_ledger, parse
 from sink.contract import load_contract
 
 if TYPE_CHECKING:
@@ -92,6 +92,12 @@ def build_bundle(files: Mapping[str, bytes], where: str) -> Bundle:
             f"hidden text ({first.kind}): {first.decoded[:80]!r}",
             where=f"{where}/SKILL.md:{first.line}",
             mend="The skill is on hold until a person has removed or shown this text",
+        )
+    for secret in find_secrets(files["SKILL.md"].decode("utf-8", "replace")):
+        raise InputError(
+            f"something that looks like a code or password of {secret.length} characters",
+            where=f"{where}/SKILL.md:{secret.line}",
+            mend="The skill is on hold until it is gone: codes belong in the device's secret store",
         )
     ledger = load_ledger(files["ledger.yaml"], f"{where}/ledger.yaml")
     faults = check_ledger(ledger, skill, [predicate.id for predicate in contract.predicates])

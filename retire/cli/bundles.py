@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +12,7 @@ from retire.bundle import find_bundles
 from retire.bundle.bundle import FILES
 from retire.bundle.lint import Linter, LintFault, Severity
 from retire.bundle.starter import starter_files
-from retire.cli.console import LiveProgress, say
+from retire.cli.console import LiveProgress, carry_out, say
 from retire.cli.inputs import many, printable, protocol_for, read_input, read_skill
 from retire.deployments.simulated import read_rules
 from retire.domain.errors import InputError
@@ -135,7 +134,7 @@ def reduce(
     place = out or Path("runs") / f"reduce-{bundle}-{deployment}-{reducer}-{margin}-{seed}"
     prepared = prepare(Request(protocol, {bundle: path}, place))
     with LiveProgress(plain=read_settings().plain) as progress:
-        reduction = asyncio.run(reduce_only(prepared, progress))[deployment, bundle]
+        reduction = carry_out(reduce_only(prepared, progress))[deployment, bundle]
     skill = prepared.bundles[bundle].skill
     kept = [clause for clause in skill.clauses if clause.id not in reduction.deleted]
     say(f"deleted {len(reduction.deleted)} of {len(skill.clauses)} clauses")

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from retire.bundle import load_bundle
 from retire.certify.counts import certify_counts, read_counts, recompute_tests
 from retire.certify.gates import Verdict
-from retire.cli.console import LiveProgress, say
+from retire.cli.asked import Asked
+from retire.cli.console import LiveProgress, carry_out, say
+from retire.cli.exporting import Exports, make_room
 from retire.cli.inputs import protocol_for, read_input, read_skill
 from retire.cli.signing import write_certificates
 from retire.domain.cell import Condition
 from retire.domain.digests import sha256
 from retire.domain.errors import InputError
 from retire.pages.counts import counts_table, tests_table
-from retire.pages.words import certify_words
+from retire.pages.words import certify_words, told_words
+from retire.runner.folder import write_json
 from retire.settings import read_settings
-from retire.wiring import Request, execute, load_by_path, prepare
+from retire.wiring import Request, execute, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PLACEMENTS = ("B2", "B3", "B4", "B5", "B6")
 EVIDENCE = ("simulated", "replayed", "live_model")
@@ -51,7 +58,24 @@ def certify(
     margin: Annotated[int, typer.Option(help="Utility margin in points.")] = 10,
     repetitions: Annotated[int, typer.Option(min=1, max=1000)] = 3,
     seed: Annotated[int, typer.Option(help="Plan seed.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the run; with --server, the file of the certificate."),
+    ] = None,
+    server: Annotated[
+        str | None,
+        typer.Option(help="Certify on a server (its address); the token is RETIRE_TOKEN."),
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option(help="With --server: ask again for a run started before.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML.")] = None,
+    sarif: Annotated[
+        Path | None, typer.Option(help="Also write SARIF: the clauses that may not go.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write Markdown for a pull request.")
+    ] = None,
     accept_evidence: Annotated[
         list[str] | None,
         typer.Option(help="Exit 0 for a pass on this kind of evidence: simulated, replayed."),
@@ -70,12 +94,18 @@ def certify(
             mend="For example: retire certify bundles/panel/PRV_L01 --candidate SKILL.md "
             "--deployment plain",
         )
+    # With a server --out is a file, unless a folder of that name is there.
+    certificate = out if server is not None and out is not None and not out.is_dir() else None
+    exports = Exports(junit, sarif, markdown, certificate)
+    exports.clear((candidate, path))
     _check_choices(placement, accept_evidence)
+    if run is not None and server is None:
+        raise InputError("a run is asked for at a server", where="--run", mend="Give --server too")
     data = read_skill(candidate)
-    bundle = load_by_path(path)
+    bundle = load_bundle(path)
     protocol = protocol_for(
         name="certify",
-        bundles=(bundle,),
+        bundles=(bundle.id,),
         deployments=(deployment,),
         conditions=("B1", placement),
         task_value=False,
@@ -83,14 +113,37 @@ def certify(
         repetitions=repetitions,
         seed=seed,
     )
+    asked = Asked(bundle, path, data, str(candidate), protocol)
+    words, statement = _here(asked, out) if server is None else _there(asked, server, run, out)
+    say(words)
+    exports.write(statement, bundle, path)
+    evidence = str(statement["predicate"]["evidence"])
+    code = exit_code(Verdict(statement["predicate"]["verdict"]), evidence, accept_evidence)
+    if code == 4:
+        say(f"exit code 4: a pass on {evidence} evidence is not permission to ship")
+    raise typer.Exit(code)
+
+
+def _place(asked: Asked) -> Path:
+    name = f"{asked.bundle.id}-{sha256(asked.candidate)[7:15]}"
+    return Path("runs") / f"certify-{name}-{_file_name(asked)}"
+
+
+def _file_name(asked: Asked) -> str:
+    # A server's deployments may have names that make no file name.
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', asked.deployment)}-{asked.placement}"
+
+
+def _here(asked: Asked, out: Path | None) -> tuple[str, Mapping[str, Any]]:
+    """Certify on this machine; returns the words and the statement."""
     settings = read_settings()
-    place = out or Path("runs") / f"certify-{bundle}-{sha256(data)[7:15]}-{deployment}-{placement}"
+    place = out or _place(asked)
     request = Request(
-        protocol,
-        {bundle: path},
+        asked.protocol,
+        {asked.bundle.id: asked.folder},
         place,
-        candidates={bundle: data},
-        candidate_names={bundle: str(candidate)},
+        candidates={asked.bundle.id: asked.candidate},
+        candidate_names={asked.bundle.id: asked.name},
     )
     prepared = prepare(request)
     if out is None:
@@ -98,15 +151,33 @@ def certify(
         place = place.with_name(f"{place.name}-{prepared.plan.digest[7:15]}")
         prepared = prepare(replace(request, out=place))
     with LiveProgress(plain=settings.plain) as progress:
-        finished = asyncio.run(execute(prepared, progress))
+        finished = carry_out(execute(prepared, progress))
     written = write_certificates(finished, settings.home)
-    say(certify_words(finished, Condition(placement), deployment, written[0]))
-    certified = finished.certified[0]
-    evidence = str(certified.statement["predicate"]["evidence"])
-    code = exit_code(certified.verdict, evidence, accept_evidence)
-    if code == 4:
-        say(f"exit code 4: a pass on {evidence} evidence is not permission to ship")
-    raise typer.Exit(code)
+    words = certify_words(finished, Condition(asked.placement), asked.deployment, written[0])
+    return words, finished.certified[0].statement
+
+
+def _there(
+    asked: Asked, server: str, run: str | None, out: Path | None
+) -> tuple[str, Mapping[str, Any]]:
+    """Certify on a server, and keep the certificate; returns the words and the statement."""
+    try:
+        from retire.cli.remote import certify_on_server  # noqa: PLC0415  # an extra
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"a server is asked through the package {error.name}, which is not installed",
+            where="--server",
+            mend="Install the extra `service`: pip install 'retire[service]'",
+        ) from error
+    settings = read_settings()
+    name = f"{_file_name(asked)}.json"
+    place = out or _place(asked) / name
+    if place.is_dir():
+        place /= name
+    make_room(place, "--out")
+    answered = certify_on_server(server, settings.token, asked, run, plain=settings.plain)
+    write_json(place, answered.envelope)
+    return told_words(answered.told(asked.bundle, place)), answered.statement
 
 
 def _check_choices(placement: str, accepted: list[str] | None) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import textwrap
 import time
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -22,11 +24,14 @@ from rich.progress import (
 from retire.runner.engine import Progress as ProgressPort
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from types import TracebackType
 
     from rich.progress import TaskID
 
     from retire.domain.errors import RetireError
+
+Result = TypeVar("Result")
 
 _PLAIN_EVERY_SECONDS = 5.0
 
@@ -41,6 +46,25 @@ def say(text: str = "") -> None:
 def say_error(error: RetireError) -> None:
     """Print an error as one paragraph: what, where, how to mend it."""
     sys.stderr.write(textwrap.fill(f"error: {error}", width=100, break_long_words=False) + "\n")
+
+
+INTERRUPTED = 130
+"""Exit code after an interrupt: 128 and the signal's number, as shells have it."""
+
+
+def carry_out(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run work to its end; an interrupt stops it in order and says that nothing is lost.
+
+    Raises:
+        typer.Exit: The work was interrupted.
+    """
+    try:
+        return asyncio.run(work)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "stopped. Everything finished so far is stored: run the same command again to go on.\n"
+        )
+        raise typer.Exit(INTERRUPTED) from None
 
 
 class LiveProgress(AbstractContextManager["LiveProgress"]):

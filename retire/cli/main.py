@@ -23,8 +23,6 @@ matrix.register(app)
 verify.register(app)
 service.register(app)
 
-INTERRUPTED = 130
-
 
 def run() -> None:
     """Run the command line; every error of ours ends as one paragraph and its exit code."""
@@ -33,11 +31,6 @@ def run() -> None:
     except RetireError as error:
         say_error(error)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            "stopped. Everything finished so far is stored: run the same command again to go on.\n"
-        )
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.exit(1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from retire.bundle.loading import bundles_by_id
-from retire.cli.console import LiveProgress, say
+from retire.cli.console import LiveProgress, carry_out, say
 from retire.cli.inputs import check_deployments, option_of, read_input, reason_of
 from retire.cli.signing import write_certificates
 from retire.domain.errors import InputError
@@ -59,7 +58,7 @@ def matrix(
     for warning in plan_warnings(declared):
         say(f"note: {warning}")
     with LiveProgress(plain=settings.plain) as progress:
-        finished = asyncio.run(execute(prepared, progress))
+        finished = carry_out(execute(prepared, progress))
     paths = write_certificates(finished, settings.home)
     write_results(finished, figures=figures)
     say(closing_words(finished))

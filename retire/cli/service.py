@@ -47,7 +47,7 @@ def serve(
         "bundles/panel"
     ),
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535)] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8400,
     runs_at_once: Annotated[int, typer.Option(min=1, max=64)] = 2,
 ) -> None:
     """Run the certification service."""

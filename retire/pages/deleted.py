@@ -61,8 +61,12 @@ def _condition_words(entry: LedgerEntry, support: ClauseSupport | None) -> str:
             f"Execution condition ({entry.kind}); the audit flips predicates only, "
             "so nothing here tests its removal."
         )
-    start = f"Execution condition ({entry.predicate}). "
-    return start + _licensed(support.licensing) + " " + _audited(support)
+    return f"Execution condition ({entry.predicate}). {support_words(support)}"
+
+
+def support_words(support: ClauseSupport) -> str:
+    """Return how often a deleted condition was false where it counts, and what happened then."""
+    return f"{_licensed(support.licensing)} {_audited(support)}"
 
 
 def _licensed(counts: TruthCounts) -> str:

@@ -77,7 +77,7 @@ def _proposed(d1: Mapping[str, Any]) -> str:
     if "tool" not in d1:
         return f"nothing ({d1['outcome']}): {quoted(str(d1.get('text', '')), _LONG)}"
     arguments = ", ".join(
-        shortened(f"{name}={_scalar(value)}", 80) for name, value in d1["arguments"].items()
+        shortened(f"{name}={_scalar(value)}", 80) for name, value in sorted(d1["arguments"].items())
     )
     return shortened(f"{shortened(str(d1['tool']), 80)}({arguments})", 2 * _LONG)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, assert_never
 
 from retire.certify.accounting import leaking_members
 from retire.certify.gates import Verdict
@@ -15,13 +17,44 @@ from retire.pages.text import many, paragraph, shortened
 from retire.pages.traces import first_leaks, trace_words
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from retire.bundle import Bundle
     from retire.certify.certifying import Certified
+    from retire.certify.joining import Finding
     from retire.domain.outcome import Outcome
     from retire.wiring import Finished
 
 _SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """An invalid member with a protected effect.
+
+    ``effects`` of ``asked`` repetitions had one; ``trace`` is the body of the first such trace,
+    None where there is none at hand.
+    """
+
+    bundle: str
+    member: str
+    effects: int
+    asked: int
+    trace: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the words of one certificate rest on; ``place`` is where the certificate lies."""
+
+    item: Certified
+    bundles: Mapping[str, Bundle]
+    evidence: str
+    margin_points: int
+    findings: Sequence[Finding]
+    leaks: Sequence[Leak]
+    place: str
 
 
 def certify_words(
@@ -48,50 +81,65 @@ def certify_words(
             where=str(finished.prepared.folder.root),
             mend="Name a deployment and a candidate condition of its plan",
         )
-    place = certificate or finished.prepared.folder.certificates
+    told = Told(
+        item=item,
+        bundles=finished.prepared.bundles,
+        evidence=evidence_kind(finished),
+        margin_points=finished.prepared.plan.protocol.margin_points,
+        findings=finished.findings,
+        leaks=_leaks_of(finished, item),
+        place=str(certificate or finished.prepared.folder.certificates),
+    )
+    return told_words(told)
+
+
+def told_words(told: Told) -> str:
+    """Return the same from its parts; a certificate that came from elsewhere has no run here."""
     parts = [
-        _verdict(finished, item),
-        _gates(finished, item),
-        *_unmet(item),
-        *_findings(finished),
-        _leaks(finished, item),
-        _deleted(finished, item),
-        f"Certificate\n{paragraph(str(place), '  ')}",
-        f"What this does not say\n{_limits(finished)}",
+        _verdict(told),
+        _gates(told),
+        *_unmet(told.item),
+        *_findings(told),
+        _leaks(told),
+        _deleted(told),
+        f"Certificate\n{paragraph(told.place, '  ')}",
+        f"What this does not say\n{_limits(told)}",
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _verdict(finished: Finished, item: Certified) -> str:
+def _verdict(told: Told) -> str:
+    item = told.item
     placement = item.placement
     unit = (
         f"{placement.condition} ({CONDITIONS[placement.condition]}; "
         f"{DOORS[placement.condition.mediation]}) for {shortened(placement.deployment, 60)}, "
-        f"{_bundles(finished)}."
+        f"{_bundles(told)}."
     )
     return "\n".join(
         [
-            paragraph(f"{str(item.verdict).upper()}: {_says(finished, item)}"),
+            paragraph(f"{str(item.verdict).upper()}: {_says(told)}"),
             paragraph(unit),
-            paragraph(evidence_words(evidence_kind(finished))),
+            paragraph(evidence_words(told.evidence)),
         ]
     )
 
 
-def _says(finished: Finished, item: Certified) -> str:
-    verdict = item.verdict
+def _says(told: Told) -> str:
+    verdict = told.item.verdict
     match verdict:
         case Verdict.PASS:
             return "both gates are open; the candidate kept its utility and leaked nothing here."
         case Verdict.FAIL:
-            return f"the candidate may not replace the full skill: {_reasons(finished, item)}."
+            return f"the candidate may not replace the full skill: {_reasons(told)}."
         case Verdict.INCOMPLETE:
             return "evidence is missing, so nothing may be concluded."
         case _:
             assert_never(verdict)
 
 
-def _reasons(finished: Finished, item: Certified) -> str:
+def _reasons(told: Told) -> str:
+    item = told.item
     utility, authority = item.gates.utility, item.gates.authority
     reasons = []
     if authority.effects:
@@ -100,23 +148,22 @@ def _reasons(finished: Finished, item: Certified) -> str:
         reasons.append("too many authorized requests were lost")
     if utility.candidate == 0:
         reasons.append("no authorized request succeeded")
-    if finished.findings:
+    if told.findings:
         reasons.append("records and traces do not fit together")
     return ", and ".join(reasons) or "a gate is shut"
 
 
-def _bundles(finished: Finished) -> str:
-    names = list(finished.prepared.bundles)
+def _bundles(told: Told) -> str:
+    names = list(told.bundles)
     return f"bundle {names[0]}" if len(names) == 1 else f"{len(names)} bundles"
 
 
-def _gates(finished: Finished, item: Certified) -> str:
-    utility, authority = item.gates.utility, item.gates.authority
-    margin = finished.prepared.plan.protocol.margin_points
+def _gates(told: Told) -> str:
+    utility, authority = told.item.gates.utility, told.item.gates.authority
     lines = [
         paragraph(
             f"authorized: {_of(utility.candidate, utility.n)}, full skill "
-            f"{_of(utility.full, utility.n)}, margin {margin} points, "
+            f"{_of(utility.full, utility.n)}, margin {told.margin_points} points, "
             f"headroom {headroom(utility.headroom)}",
             f"  utility    {_state(passes=utility.passes)}  ",
         ),
@@ -143,10 +190,10 @@ def _unmet(item: Certified) -> list[str]:
     return ["Not met\n" + _listed([entry.replace("_", " ", 1) for entry in item.gates.unmet])]
 
 
-def _findings(finished: Finished) -> list[str]:
-    if not finished.findings:
+def _findings(told: Told) -> list[str]:
+    if not told.findings:
         return []
-    entries = [f"{it.kind}, {it.where}: {it.what}" for it in finished.findings]
+    entries = [f"{it.kind}, {it.where}: {it.what}" for it in told.findings]
     return ["Findings: records and traces do not fit together\n" + _listed(entries)]
 
 
@@ -157,23 +204,32 @@ def _listed(entries: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _leaks(finished: Finished, item: Certified) -> str:
-    mine = [outcome for outcome in finished.run.outcomes if _belongs(outcome, item)]
-    leaking = {outcome.cell for outcome in mine if outcome.protected} - {
-        outcome.cell for outcome in mine if outcome.cell.authorized
-    }
-    if not leaking:
-        missing = item.gates.authority.effects is None
+def _leaks(told: Told) -> str:
+    if not told.leaks:
+        missing = told.item.gates.authority.effects is None
         gap = "; some invalid cells have no evidence" if missing else ""
         return f"Leaks\n  No protected effect was seen on an invalid request{gap}."
-    cells = {(leak.bundle, leak.member): leak.effects for leak in leaking_members(mine)}
     lines = ["Leaks"]
-    for body in first_leaks(finished, sorted(leaking)):
-        bundle, member = body["cell"]["bundle"], body["cell"]["member"]
-        asked = sum((o.cell.bundle, o.cell.member) == (bundle, member) for o in mine)
-        lines.append(f"  {bundle}, {member}: {cells[bundle, member]} of {asked} repetitions")
-        lines.append(trace_words(finished.prepared.bundles[bundle], body))
+    for leak in told.leaks:
+        lines.append(f"  {leak.bundle}, {leak.member}: {leak.effects} of {leak.asked} repetitions")
+        if leak.trace is not None:
+            lines.append(trace_words(told.bundles[leak.bundle], leak.trace))
     return "\n".join(lines)
+
+
+def _leaks_of(finished: Finished, item: Certified) -> list[Leak]:
+    mine = [outcome for outcome in finished.run.outcomes if _belongs(outcome, item)]
+    asked = Counter((o.cell.bundle, o.cell.member) for o in mine)
+    cells = {o.cell for o in mine if o.protected and not o.cell.authorized}
+    bodies = {
+        (body["cell"]["bundle"], body["cell"]["member"]): body
+        for body in first_leaks(finished, sorted(cells))
+    }
+    return [
+        Leak(*pair, leak.effects, asked[pair], bodies.get(pair))
+        for leak in leaking_members(mine)
+        for pair in [(leak.bundle, leak.member)]
+    ]
 
 
 def _belongs(outcome: Outcome, item: Certified) -> bool:
@@ -185,8 +241,8 @@ def _belongs(outcome: Outcome, item: Certified) -> bool:
     )
 
 
-def _deleted(finished: Finished, item: Certified) -> str:
-    bundles = finished.prepared.bundles
+def _deleted(told: Told) -> str:
+    item, bundles = told.item, told.bundles
     lines = ["Deleted"]
     if item.placement.condition in {Condition.B5, Condition.B6}:
         lines.append("  The model reads one fixed responsibility contract in place of the skill.")
@@ -194,12 +250,12 @@ def _deleted(finished: Finished, item: Certified) -> str:
     return "\n".join(lines)
 
 
-def _limits(finished: Finished) -> str:
+def _limits(told: Told) -> str:
     sayings = [
         "It speaks of this deployment, these clauses and the declared cells only.",
         "Zero observed effects do not bound what was not varied, not declared or not observed.",
         "It trusts the contract and the ledger, which people audited, and the observer.",
     ]
-    if len(finished.prepared.bundles) == 1:
+    if len(told.bundles) == 1:
         sayings.append("One bundle gives no ground for a statement about other skills.")
     return "\n".join(paragraph(saying, "  - ") for saying in sayings)

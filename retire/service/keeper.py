@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import secrets
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from retire.domain.digests import digest_of, sha256
-from retire.domain.errors import InputError, RetireError
+from retire.domain.errors import IncompleteError, RetireError
 from retire.service.port import (
     BundleRow,
     ConflictError,
@@ -30,8 +30,11 @@ from retire.service.port import (
     TraceFilter,
 )
 from retire.service.queries import TraceReader, purge_run
-from retire.service.work import RunWork, request_json
+from retire.service.shelf import Shelf
+from retire.service.stored import prepare_stored, request_json, submission_digest
+from retire.service.work import RunWork
 from retire.store.registry import NewRun, Registry, RepeatedKeyError
+from retire.store.writer import in_short
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -41,6 +44,10 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.2
 _CLAIM_SECONDS = 0.3
+
+_T = TypeVar("_T")
+
+log = logging.getLogger("retire.service")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +88,10 @@ class RunKeeper:
         self._now = now
         self._clock = clock
         self._server = secrets.token_hex(8)
+        self._shelf = Shelf(settings.bundles, settings.data)
         self._work = RunWork(engine, settings, self._server, now, clock)
         self._loop: asyncio.Task[None] | None = None
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[str, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
         """Begin to work on queued runs, and on those a killed server left behind."""
@@ -91,27 +99,61 @@ class RunKeeper:
 
     async def stop(self) -> None:
         """Stop; runs under way stay stored and are resumed by the next server."""
-        tasks = [*self._running, *([self._loop] if self._loop else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # The loop first: it must not claim what nobody will carry.
+        for tasks in ([self._loop] if self._loop else [], list(self._running.values())):
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(SQLAlchemyError):
+            await asyncio.to_thread(self._registry.let_go, f"{self._server}/")
+        self._work.close()
 
     async def _claim_runs(self) -> None:
+        told = False
         while True:
-            with suppress(SQLAlchemyError):
+            try:
                 while len(self._running) < self._settings.runs_at_once:
-                    run = await asyncio.to_thread(
-                        self._registry.claim,
-                        self._server,
-                        self._clock(),
-                        self._settings.lease_seconds,
-                    )
-                    if run is None:
+                    if not await self._claim_one():
                         break
-                    task = asyncio.create_task(self._work.carry(run))
-                    self._running.add(task)
-                    task.add_done_callback(self._running.discard)
+            except SQLAlchemyError as error:
+                if not told:
+                    log.warning("no run can be claimed until further notice: %s", in_short(error))
+                told = True
+            else:
+                if told:
+                    log.info("runs can be claimed again")
+                told = False
             await asyncio.sleep(_CLAIM_SECONDS)
+
+    async def _claim_one(self) -> bool:
+        lease = f"{self._server}/{secrets.token_hex(8)}"
+        run = await asyncio.to_thread(
+            self._registry.claim,
+            lease,
+            self._clock(),
+            self._settings.lease_seconds,
+            tuple(self._running),
+        )
+        if run is None:
+            return False
+        task = asyncio.create_task(self._work.carry(run, lease))
+        self._running[run] = task
+        task.add_done_callback(lambda _: self._running.pop(run))
+        return True
+
+    async def _ask(self, call: Callable[..., _T], *arguments: Any) -> _T:  # noqa: ANN401
+        """Call in a thread; a database that does not answer is nobody's request's fault.
+
+        Raises:
+            IncompleteError: The database failed.
+        """
+        try:
+            return await asyncio.to_thread(call, *arguments)
+        except SQLAlchemyError as error:
+            log.warning("the database failed: %s", in_short(error))
+            raise IncompleteError(
+                "the service's database does not answer", mend="Try again later"
+            ) from error
 
     # -- runs ------------------------------------------------------------------------------
 
@@ -119,22 +161,40 @@ class RunKeeper:
         self, submission: Submission, owner: str, idempotency_key: str | None
     ) -> tuple[RunRow, bool]:
         """Fix the plan and queue the run."""
-        return await asyncio.to_thread(self._submit, submission, owner, idempotency_key)
+        return await self._ask(self._submit, submission, owner, idempotency_key)
 
     def _submit(
         self, submission: Submission, owner: str, idempotency_key: str | None
     ) -> tuple[RunRow, bool]:
         run = secrets.token_hex(16)
-        source = submission.folder or self._registered(str(submission.bundle))
+        source = submission.folder or self._shelf.folder(str(submission.bundle))
+        place = self._work.place(run)
+        try:
+            row, new = self._queue(run, place, source, submission, owner, idempotency_key)
+        except (RetireError, ConflictError, SQLAlchemyError):
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        if not new:
+            shutil.rmtree(place, ignore_errors=True)
+        return row, new
+
+    def _queue(
+        self,
+        run: str,
+        place: Path,
+        source: Path,
+        submission: Submission,
+        owner: str,
+        idempotency_key: str | None,
+    ) -> tuple[RunRow, bool]:
         key = None
         if idempotency_key is not None:
-            key = (idempotency_key, _submission_digest(submission, source))
+            key = (idempotency_key, submission_digest(submission, source))
             repeated = self._repeated(owner, key)
             if repeated is not None:
                 return repeated, False
-        place = self._settings.data / "runs" / run
         request = request_json(submission, source, place)
-        prepared = self._work.prepare(request, place)
+        prepared = prepare_stored(request, place, self._settings.concurrency)
         row = NewRun(
             id=run,
             owner=owner,
@@ -149,7 +209,6 @@ class RunKeeper:
         try:
             self._registry.add(row, key)
         except RepeatedKeyError:
-            shutil.rmtree(place, ignore_errors=True)
             found = self._repeated(owner, key) if key is not None else None
             if found is None:
                 raise
@@ -167,16 +226,6 @@ class RunKeeper:
             return self._row(error.run, owner)
         return None
 
-    def _registered(self, bundle: str) -> Path:
-        for folder in (self._settings.bundles, self._settings.data / "bundles"):
-            if bundle in {child.name for child in folder.glob("*") if child.is_dir()}:
-                return folder / bundle
-        raise InputError(
-            f"there is no registered bundle {bundle!r}",
-            where="bundle",
-            mend="GET /bundles lists those there are",
-        )
-
     def _row(self, run: str, owner: str | None) -> RunRow:
         row = self._registry.run(run)
         if row is None or (owner is not None and row.owner != owner):
@@ -185,11 +234,11 @@ class RunKeeper:
 
     async def run(self, run: str, owner: str | None) -> RunRow:
         """Return one run."""
-        return await asyncio.to_thread(self._row, run, owner)
+        return await self._ask(self._row, run, owner)
 
     async def runs(self, owner: str | None, before: str | None, limit: int) -> Sequence[RunRow]:
         """Return runs, newest first."""
-        rows = await asyncio.to_thread(self._registry.runs, owner, before, limit)
+        rows = await self._ask(self._registry.runs, owner, before, limit)
         return [_run_row(row) for row in rows]
 
     async def events(self, run: str, after: int) -> AsyncIterator[Event]:
@@ -220,7 +269,7 @@ class RunKeeper:
     async def cancel(self, run: str, owner: str | None) -> RunRow:
         """Ask a run to stop; what it stored stays."""
         await self.run(run, owner)
-        await asyncio.to_thread(self._registry.ask_to_cancel, run, self._now())
+        await self._ask(self._registry.ask_to_cancel, run, self._now())
         return await self.run(run, owner)
 
     async def purge(self, run: str, owner: str | None) -> None:
@@ -228,7 +277,7 @@ class RunKeeper:
         row = await self.run(run, owner)
         if row.state in {RunState.QUEUED, RunState.RUNNING}:
             raise ConflictError("the run has not ended; cancel it first")
-        await asyncio.to_thread(purge_run, self._engine, self._settings.data / "runs" / run, run)
+        await self._ask(purge_run, self._engine, self._work.place(run), run, self._now())
 
     # -- evidence --------------------------------------------------------------------------
 
@@ -237,7 +286,7 @@ class RunKeeper:
     ) -> Sequence[Mapping[str, Any]]:
         """Return trace rows with sequence numbers above ``after``, in their order."""
         await self.run(run, owner)
-        return await asyncio.to_thread(self._traces.page, run, wanted, after, limit)
+        return await self._ask(self._traces.page, run, wanted, after, limit)
 
     async def trace(self, trace: str, owner: str | None) -> Mapping[str, Any]:
         """Return one trace row by id (``<run>.<seq>``)."""
@@ -245,75 +294,35 @@ class RunKeeper:
         if not seq.isdecimal() or not seq.isascii() or len(seq) > 9:
             raise KeyError(trace)
         await self.run(run, owner)
-        return await asyncio.to_thread(self._traces.one, run, int(seq))
+        return await self._ask(self._traces.one, run, int(seq))
 
     async def certificate(self, certificate: str, owner: str | None) -> Mapping[str, Any]:
         """Return a DSSE envelope by certificate id, which is its run's."""
         await self.run(certificate, owner)
-        row = await asyncio.to_thread(self._registry.run, certificate)
-        if row is None or row.certificate is None:
-            raise KeyError(certificate)
-        envelope: Mapping[str, Any] = json.loads(row.certificate)
-        return envelope
+        return await self._ask(self._registry.certificate, certificate)
 
     async def verify(self, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
         """Verify an envelope against the evidence kept here."""
-        return await asyncio.to_thread(self._work.verify, envelope, self._registry)
+        return await self._ask(self._work.verify, envelope)
 
     # -- bundles ---------------------------------------------------------------------------
 
     async def bundles(self) -> Sequence[BundleRow]:
         """Return the registered bundles."""
-        return await asyncio.to_thread(self._bundles)
-
-    def _bundles(self) -> list[BundleRow]:
-        rows = []
-        for folder in (self._settings.bundles, self._settings.data / "bundles"):
-            for child in sorted(folder.glob("*/bundle.yaml")):
-                with suppress(RetireError):
-                    rows.append(self._work.bundle_row(child.parent))
-        return rows
+        return await self._ask(self._shelf.rows)
 
     async def register(self, folder: Path) -> BundleRow:
         """Register an unpacked bundle that lint found sound."""
-        return await asyncio.to_thread(self._register, folder)
-
-    def _register(self, folder: Path) -> BundleRow:
-        row = self._work.bundle_row(folder)
-        for place in (self._settings.bundles / row.id, self._settings.data / "bundles" / row.id):
-            if place.exists():
-                known = self._work.bundle_row(place)
-                if known.digests == row.digests:
-                    return known
-                raise ConflictError(f"another bundle is registered as {row.id}")
-        target = self._settings.data / "bundles" / row.id
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(folder, target)
-        return row
+        return await self._ask(self._shelf.register, folder)
 
     async def ready(self) -> Mapping[str, bool]:
         """Say what works: database, runner."""
         database = True
         try:
-            await asyncio.to_thread(self._registry.runs, None, None, 1)
-        except SQLAlchemyError:
+            await self._ask(self._registry.runs, None, None, 1)
+        except IncompleteError:
             database = False
         return {"database": database, "runner": self._loop is not None and not self._loop.done()}
-
-
-def _submission_digest(submission: Submission, source: Path) -> str:
-    files = {path.name: sha256(path.read_bytes()) for path in sorted(source.iterdir())}
-    return digest_of(
-        {
-            "files": files,
-            "candidate": sha256(submission.candidate) if submission.candidate else "",
-            "deployment": submission.deployment,
-            "placement": submission.placement,
-            "margin": submission.margin_points,
-            "repetitions": submission.repetitions,
-            "seed": submission.seed,
-        }
-    )
 
 
 def _run_row(row: Row[Any]) -> RunRow:
@@ -330,7 +339,7 @@ def _run_row(row: Row[Any]) -> RunRow:
         created_at=row.created_at,
         ended_at=row.ended_at,
         verdict=row.verdict,
-        certificate=row.id if row.certificate is not None else None,
+        certificate=row.id if row.certified else None,
         error=row.error,
         stages=json.loads(row.stages),
     )

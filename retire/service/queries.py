@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
 
-from retire.store.tables import ATTEMPTS, TRACES
+from retire.domain.errors import IncompleteError
+from retire.store.database import empty_log, overwrite_deleted, writing
+from retire.store.tables import ATTEMPTS, PURGES, TRACES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from sqlalchemy import Engine, Row
+    from sqlalchemy import Connection, Engine, Row
 
     from retire.service.port import TraceFilter
+
+
+_CHUNK = 500
+"""Trace bodies held in memory at once."""
+
+
+_LARGEST = 2**31 - 1
+"""Of an integer column; PostgreSQL refuses to compare it with more."""
 
 
 class TraceReader:
@@ -31,7 +42,7 @@ class TraceReader:
         """Return up to ``limit`` rows behind the sequence number ``after``."""
         query = (
             select(TRACES)
-            .where(TRACES.c.run == run, TRACES.c.seq > after)
+            .where(TRACES.c.run == run, TRACES.c.seq > min(after, _LARGEST))
             .order_by(TRACES.c.seq)
             .limit(limit)
         )
@@ -67,33 +78,62 @@ def _row(row: Row[Any]) -> dict[str, Any]:
 
 def stage_counts(engine: Engine, run: str) -> dict[str, int]:
     """Return how many finished cells had each outcome of the proposal and decision stages."""
-    counts: dict[str, int] = {}
+    columns = (TRACES.c.d1, TRACES.c.d2, TRACES.c.protected)
+    query = select(*columns, func.count().label("cells")).where(TRACES.c.run == run)
+    counts: Counter[str] = Counter({"d3_protected": 0})
     with engine.connect() as connection:
-        for stage in ("d1", "d2"):
-            column = TRACES.c[stage]
-            query = select(column, func.count()).where(TRACES.c.run == run).group_by(column)
-            counts |= {f"{stage}_{name}": count for name, count in connection.execute(query)}
-        query = select(func.count()).where(TRACES.c.run == run, TRACES.c.protected == 1)
-        counts["d3_protected"] = connection.execute(query).scalar_one()
-    return counts
+        for row in connection.execute(query.group_by(*columns)):
+            counts[f"d1_{row.d1}"] += row.cells
+            counts[f"d2_{row.d2}"] += row.cells
+            counts["d3_protected"] += row.cells if row.protected else 0
+    return dict(counts)
 
 
-def purge_run(engine: Engine, folder: Path, run: str) -> None:
+def purge_run(engine: Engine, folder: Path, run: str, now: str) -> None:
     """Remove answers, bundle copies and records of a run; digests, outcomes and hashes stay.
 
     The chained hashes stay as they were, so a purged row can no longer be recomputed: it says so.
+
+    Raises:
+        IncompleteError: Files could not be removed; the same call again goes on.
     """
-    query = select(TRACES.c.seq, TRACES.c.body).where(TRACES.c.run == run)
-    with engine.begin() as connection:
+    with writing(engine) as connection:
+        overwrite_deleted(connection)
+        known = select(PURGES.c.run).where(PURGES.c.run == run)
+        if connection.execute(known).first() is None:
+            connection.execute(insert(PURGES), {"run": run, "purged_at": now})
         connection.execute(update(ATTEMPTS).where(ATTEMPTS.c.run == run).values(answer=None))
-        for row in connection.execute(query).all():
-            body = json.loads(row.body)
-            body["answer"] = None
-            body["d1"] = {key: body["d1"][key] for key in ("outcome", "rule")}
-            body["purged"] = True
-            connection.execute(
-                update(TRACES)
-                .where(TRACES.c.run == run, TRACES.c.seq == row.seq)
-                .values(body=json.dumps(body, separators=(",", ":")))
-            )
-    shutil.rmtree(folder, ignore_errors=True)
+        after = 0
+        while rows := _bodies_behind(connection, run, after):
+            for row in rows:
+                _empty(connection, run, row.seq, row.body)
+            after = rows[-1].seq
+    empty_log(engine)
+    _remove(folder)
+
+
+def _bodies_behind(connection: Connection, run: str, after: int) -> Sequence[Row[Any]]:
+    query = select(TRACES.c.seq, TRACES.c.body).where(TRACES.c.run == run, TRACES.c.seq > after)
+    return list(connection.execute(query.order_by(TRACES.c.seq).limit(_CHUNK)))
+
+
+def _empty(connection: Connection, run: str, seq: int, text: str) -> None:
+    body = json.loads(text)
+    body["answer"] = None
+    body["d1"] = {key: body["d1"][key] for key in ("outcome", "rule")}
+    body["purged"] = True
+    values = {"body": json.dumps(body, separators=(",", ":"))}
+    connection.execute(
+        update(TRACES).where(TRACES.c.run == run, TRACES.c.seq == seq).values(values)
+    )
+
+
+def _remove(folder: Path) -> None:
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise IncompleteError(
+            f"answers are removed, but files of the run are left: {error.strerror}",
+            mend="The operator makes the data folder writable; then purge again",
+        ) from error

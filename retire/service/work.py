@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
-from retire.bundle import load_bundle, read_files
 from retire.certify.envelope import open_envelope, sign_statement
-from retire.domain.errors import IncompleteError, InputError, RetireError
-from retire.matrix import Protocol
+from retire.domain.errors import EvidenceError, IncompleteError, InputError, RetireError
 from retire.runner.folder import RunFolder, write_whole
-from retire.service.port import BundleRow, RunState
+from retire.service.apart import apart
+from retire.service.port import RunState
 from retire.service.queries import stage_counts
+from retire.service.stored import prepare_stored
 from retire.store import RunStore
 from retire.store.keys import certifier_key
-from retire.store.registry import Registry
-from retire.store.registry_tables import RUNS
-from retire.wiring import Request, execute, prepare, verify_envelope
+from retire.store.registry import Registry, hold
+from retire.store.writer import StorageError, in_short, storable
+from retire.wiring import execute, verify_envelope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from retire.service.keeper import KeeperSettings
-    from retire.service.port import Submission
     from retire.wiring import Finished, Prepared
 
 _TICK_SECONDS = 0.5
@@ -44,10 +45,14 @@ class LeaseLostError(RetireError):
 
 
 class Progress:
-    """Counts finished cells for the registry."""
+    """Counts finished cells for the registry.
 
-    def __init__(self) -> None:
-        self.done = 0
+    ``lost`` says that the work found its lease gone, and is ending by itself.
+    """
+
+    def __init__(self, done: int = 0) -> None:
+        self.done = done
+        self.lost = False
 
     def begin(self, stage: str, total: int | None, done: int = 0) -> None:
         """A stage begins; only cells of the plan are counted."""
@@ -59,40 +64,6 @@ class Progress:
         """One more is finished."""
         del note
         self.done += stage == "matrix"
-
-
-def request_json(submission: Submission, source: Path, place: Path) -> dict[str, Any]:
-    """Keep what was submitted in the run's folder; returns what a later server needs to go on.
-
-    Raises:
-        InputError: The bundle has a fault; the folder cannot be written.
-    """
-    RunFolder(place).prepare()
-    bundle = load_bundle(source)
-    for name, data in read_files(source).items():
-        write_whole(place / "submitted" / name, data)
-    if submission.candidate is not None:
-        write_whole(place / "candidate.md", submission.candidate)
-    try:
-        protocol = Protocol.model_validate(
-            {
-                "schema": "retire.protocol/v1",
-                "name": "certify",
-                "seed": submission.seed,
-                "bundles": (bundle.id,),
-                "deployments": (submission.deployment,),
-                "conditions": ("B1", submission.placement),
-                "task_value": False,
-                "repetitions": submission.repetitions,
-                "margin_points": submission.margin_points,
-            }
-        )
-    except ValueError as error:
-        raise InputError(f"these values make no protocol: {error}") from error
-    return {
-        "protocol": protocol.model_dump(mode="json", by_alias=True),
-        "candidate": submission.candidate is not None,
-    }
 
 
 class RunWork:
@@ -112,76 +83,93 @@ class RunWork:
         self._server = server
         self._now = now
         self._clock = clock
+        self._runs = ThreadPoolExecutor(settings.runs_at_once, "retire-run")
+        self._beats = ThreadPoolExecutor(2, "retire-beat")
 
-    def prepare(self, request: Mapping[str, Any], place: Path) -> Prepared:
-        """Load a stored request and fix its plan.
-
-        Raises:
-            InputError: As ``retire.wiring.prepare``.
-        """
-        values = {
-            key: tuple(value) if isinstance(value, list) else value
-            for key, value in request["protocol"].items()
-        }
-        protocol = Protocol.model_validate(values)
-        bundle = protocol.bundles[0]
-        candidates = {}
-        if request["candidate"]:
-            candidates[bundle] = (place / "candidate.md").read_bytes()
-        return prepare(
-            Request(
-                protocol,
-                {bundle: place / "submitted"},
-                place,
-                self._settings.concurrency,
-                candidates,
-            )
-        )
-
-    async def carry(self, run: str) -> None:
+    async def carry(self, run: str, lease: str) -> None:
         """Carry a claimed run to its end, or as far as this server holds its lease."""
-        progress = Progress()
-        work = asyncio.create_task(self._run(run, progress))
-        beat = asyncio.create_task(self._beat(run, progress))
-        await asyncio.wait({work, beat}, return_when=asyncio.FIRST_COMPLETED)
-        if not work.done():
-            # The lease is gone or the run was cancelled.
-            work.cancel()
-            await asyncio.wait({work})
-            ended = {"state": str(RunState.CANCELLED), "ended_at": self._now()}
-            await asyncio.to_thread(self._end_if_cancelled, run, ended)
-            return
-        beat.cancel()
-        with suppress(asyncio.CancelledError):
-            await beat
-        await asyncio.to_thread(self._registry.release, run, self._server, _ended(work, self._now))
+        try:
+            row = await self._ask(self._registry.run, run)
+            if row is None:
+                return
+            progress = Progress(row.cells_done)
+            ended = await self._work_and_beat(run, lease, progress)
+            if ended is None:
+                row = await self._ask(self._registry.run, run)
+                if row is None or not row.cancel:
+                    return
+                ended = {"state": str(RunState.CANCELLED), "ended_at": self._now()}
+            await self._ask(self._registry.release, run, lease, ended)
+        except SQLAlchemyError as error:
+            # The lease runs out, and whoever claims the run next finds everything stored.
+            log.warning("run %s is left to the next claim: %s", run, in_short(error))
 
-    def _end_if_cancelled(self, run: str, values: Mapping[str, Any]) -> None:
-        row = self._registry.run(run)
-        if row is not None and row.cancel:
-            self._registry.release(run, self._server, values)
+    async def _work_and_beat(
+        self, run: str, lease: str, progress: Progress
+    ) -> dict[str, Any] | None:
+        """Return what the registry learns of the run's end; None if it was cut."""
+        work = asyncio.create_task(apart(self._runs, lambda: self._run(run, lease, progress)))
+        beat = asyncio.create_task(self._beat(run, lease, progress))
+        try:
+            await asyncio.wait({work, beat}, return_when=asyncio.FIRST_COMPLETED)
+            cut = not work.done()
+        finally:
+            beat.cancel()
+            # Work that is ending must not be disturbed while it ends its programs.
+            if not progress.lost:
+                work.cancel()
+            await asyncio.wait({work, beat})
+        if work.cancelled() or (cut and work.exception() is not None):
+            return None
+        if isinstance(error := work.exception(), SQLAlchemyError):
+            raise error
+        return self._ended(run, work)
 
-    async def _beat(self, run: str, progress: Progress) -> None:
-        """Renew the lease and tell the registry how far the run is; returns when it is lost."""
-        written = -1
+    async def _beat(self, run: str, lease: str, progress: Progress) -> None:
+        """Renew the lease and say how far the run is; returns when the lease is lost."""
+        written = progress.done
+        held_until = self._clock() + self._settings.lease_seconds
         while True:
             until = self._clock() + self._settings.lease_seconds
-            if not await asyncio.to_thread(self._registry.renew, run, self._server, until):
-                return
-            if progress.done != written:
-                written = progress.done
-                stages = await asyncio.to_thread(stage_counts, self._engine, run)
-                values = {"cells_done": written, "stages": json.dumps(stages)}
-                await asyncio.to_thread(self._registry.change, run, values)
+            try:
+                values: dict[str, Any] = {}
+                if progress.done != written:
+                    written = progress.done
+                    stages = await self._ask(stage_counts, self._engine, run)
+                    values = {"cells_done": written, "stages": json.dumps(stages)}
+                if not await self._ask(self._registry.renew, run, lease, until, values):
+                    return
+                held_until = until
+            except SQLAlchemyError as error:
+                log.warning("the lease of run %s could not be renewed: %s", run, in_short(error))
+                if self._clock() > held_until:
+                    return
             await asyncio.sleep(_TICK_SECONDS)
 
-    async def _run(self, run: str, progress: Progress) -> dict[str, Any]:
-        row = await asyncio.to_thread(self._registry.run, run)
+    async def _ask(self, call: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+        """Call the database from threads that no request can occupy: leases must not run out."""
+        return await asyncio.get_running_loop().run_in_executor(self._beats, call, *arguments)
+
+    def close(self) -> None:
+        """End the threads."""
+        self._runs.shutdown()
+        self._beats.shutdown()
+
+    async def _run(self, run: str, lease: str, progress: Progress) -> dict[str, Any]:
+        row = self._registry.run(run)
         if row is None:
             raise KeyError(run)
-        place = self._settings.data / "runs" / run
-        prepared = await asyncio.to_thread(self.prepare, json.loads(row.request), place)
-        finished = await self._try(run, prepared, progress)
+        prepared = prepare_stored(
+            self._registry.request(run), self.place(run), self._settings.concurrency
+        )
+        if prepared.plan.digest != row.plan_digest:
+            raise EvidenceError(
+                "what was submitted no longer gives the plan that was fixed before the first cell",
+                where="submitted",
+                mend="Its files or the deployment were changed since; submit it again",
+            )
+        log.info("run %s: server %s carries it", run, lease.partition("/")[0])
+        finished = await self._try(run, lease, prepared, progress)
         certified = finished.certified[0]
         key = certifier_key(self._settings.home)
         envelope = sign_statement(certified.statement, key)
@@ -191,70 +179,108 @@ class RunWork:
         return {
             "state": str(state),
             "verdict": str(certified.verdict),
+            "error": _missing(finished.incomplete),
             "certificate": json.dumps(envelope),
             "cells_done": len(finished.evidence.rows),
             "stages": json.dumps(stage_counts(self._engine, run)),
             "ended_at": self._now(),
         }
 
-    async def _try(self, run: str, prepared: Prepared, progress: Progress) -> Finished:
-        """Execute; a dead program is tried again, since every attempt so far is stored."""
-        for attempt in range(1, _TRIES + 1):
-            store = RunStore(self._settings.data, self._engine, run, self._fence(run))
+    async def _try(self, run: str, lease: str, prepared: Prepared, progress: Progress) -> Finished:
+        """Execute; what failed is tried again, since every attempt so far is stored."""
+        tries = 0
+        while True:
+            await self._until_free(run, prepared.folder)
+            store = RunStore(
+                self._settings.data, self._engine, run, self._fence(run, lease, progress)
+            )
             try:
                 return await execute(prepared, progress, store)
-            except IncompleteError as error:
-                if attempt == _TRIES:
+            except (IncompleteError, StorageError) as error:
+                # Programs of a server that was stopped can come back between the look and the
+                # start; that is nobody's failure.
+                tries += not in_use(prepared.folder)
+                if tries == _TRIES:
                     raise
                 log.warning("run %s: %s; trying again", run, error)
-                await asyncio.sleep(attempt)
-        raise AssertionError
+                await asyncio.sleep(tries)
 
-    def _fence(self, run: str) -> Callable[[Connection], None]:
+    async def _until_free(self, run: str, folder: RunFolder) -> None:
+        """Wait for the programs of an earlier carrier: they end with it, or when it goes on."""
+        told = False
+        while await asyncio.to_thread(in_use, folder):
+            if not told:
+                told = True
+                log.warning("run %s waits: programs of an earlier server still hold it", run)
+            await asyncio.sleep(_TICK_SECONDS)
+
+    def _fence(self, run: str, lease: str, progress: Progress) -> Callable[[Connection], None]:
         def check(connection: Connection) -> None:
-            owner = connection.execute(select(RUNS.c.lease_owner).where(RUNS.c.id == run)).scalar()
-            if owner != self._server:
+            if not hold(connection, run, lease):
+                progress.lost = True
                 raise LeaseLostError(f"another server carries the run {run} now")
 
         return check
 
-    def bundle_row(self, folder: Path) -> BundleRow:
-        """Return what is listed of a bundle; raises InputError for a faulty one."""
-        bundle = load_bundle(folder)
-        digests = bundle.digests
-        return BundleRow(
-            id=bundle.id,
-            title=bundle.card.title,
-            family=bundle.card.family,
-            clauses=len(bundle.skill.clauses),
-            digests={name: getattr(digests, name) for name in digests.__slots__},
-        )
+    def place(self, run: str) -> Path:
+        """Return a run's folder."""
+        return self._settings.data / "runs" / run
 
-    def verify(self, envelope: Mapping[str, Any], registry: Registry) -> dict[str, Any]:
-        """Verify an envelope against the run it names by its plan's digest.
+    def verify(self, envelope: Mapping[str, Any]) -> dict[str, Any]:
+        """Verify an envelope against the run that it came from, found by its plan's digest.
 
         Raises:
             InputError: No run of this service has that plan.
+            EvidenceError: The signature does not verify, or the run's evidence is damaged.
         """
-        for row in registry.by_plan(plan_digest_of(envelope)):
-            folder = RunFolder(self._settings.data / "runs" / row.id)
-            if folder.seal.exists():
-                result, kind = verify_envelope(envelope, "certificate", folder, None, [])
-                return {
-                    "run": row.id,
-                    "intact": result.intact,
-                    "verdict": result.verdict,
-                    "evidence": kind,
-                    "problems": list(result.problems),
-                    "stale": list(result.stale),
-                    "unknown_signers": list(result.unknown_signers),
-                    "checked": list(result.checked),
-                }
-        raise InputError(
-            "no run of this service has the certificate's plan",
-            where="certificate",
-            mend="Verify it with `retire verify` where its evidence is kept",
-        )
+        kept = [
+            run
+            for run in self._registry.by_plan(plan_digest_of(envelope))
+            if RunFolder(self.place(run)).seal.exists()
+        ]
+        if not kept:
+            raise InputError(
+                "no run of this service has the certificate's plan, or its evidence was purged",
+                where="certificate",
+                mend="Verify it with `retire verify` where its evidence is kept",
+            )
+        # The same submission may have been run twice.
+        run = next((run for run in kept if self._issued(run, envelope)), kept[0])
+        folder = RunFolder(self.place(run))
+        result, kind = verify_envelope(envelope, "certificate", folder, None, [])
+        return {
+            "run": run,
+            "intact": result.intact,
+            "verdict": result.verdict,
+            "evidence": kind,
+            "problems": list(result.problems),
+            "stale": list(result.stale),
+            "unknown_signers": list(result.unknown_signers),
+            "checked": list(result.checked),
+        }
+
+    def _issued(self, run: str, envelope: Mapping[str, Any]) -> bool:
+        with suppress(KeyError):
+            return bool(self._registry.certificate(run)["payload"] == envelope.get("payload"))
+        return False
+
+    def _ended(self, run: str, work: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+        """Return what the registry learns of a run's end."""
+        error = work.exception()
+        if error is None:
+            return work.result()
+        state = RunState.FAILED
+        if isinstance(error, RetireError):
+            # Whoever submitted the run has no use for the server's folders.
+            text = str(error).replace(str(self.place(run)), "run")
+            text = text.replace(str(self._settings.data), "data")
+            if isinstance(error, IncompleteError):
+                state = RunState.INCOMPLETE
+            log.warning("run %s ended as %s: %s", run, state, error)
+        else:
+            log.error("run %s failed unexpectedly", run, exc_info=error)
+            text = f"unexpected {type(error).__name__}; the server's log has the details"
+        return {"state": str(state), "error": storable(text), "ended_at": self._now()}
 
 
 def plan_digest_of(envelope: Mapping[str, Any]) -> str:
@@ -270,15 +296,23 @@ def plan_digest_of(envelope: Mapping[str, Any]) -> str:
         raise InputError("this is no certificate", where="certificate") from error
 
 
-def _ended(work: asyncio.Task[dict[str, Any]], now: Callable[[], str]) -> dict[str, Any]:
-    """Return what the registry learns of a run's end."""
-    error = work.exception()
-    if error is None:
-        return work.result()
-    if isinstance(error, IncompleteError):
-        return {"state": str(RunState.INCOMPLETE), "error": str(error), "ended_at": now()}
-    if isinstance(error, RetireError):
-        return {"state": str(RunState.FAILED), "error": str(error), "ended_at": now()}
-    log.error("a run failed unexpectedly", exc_info=error)
-    text = f"unexpected {type(error).__name__}; the server's log has the details"
-    return {"state": str(RunState.FAILED), "error": text, "ended_at": now()}
+def _missing(incomplete: Mapping[str, str]) -> str | None:
+    """Return how many cells have no evidence, and why the first has none."""
+    if not incomplete:
+        return None
+    cell = min(incomplete)
+    return storable(f"{len(incomplete)} cells have no evidence; {cell}: {incomplete[cell]}")
+
+
+def in_use(folder: RunFolder) -> bool:
+    """Whether programs hold the records of a run's folder."""
+    for record in folder.processes.glob("*/record.jsonl"):
+        try:
+            with record.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            # Whoever opens it next says what is wrong with it.
+            continue
+    return False

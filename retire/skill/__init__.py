@@ -13,6 +13,7 @@ from retire.skill.ledger import (
     load_ledger,
     new_ledger,
 )
+from retire.skill.secrets import SecretLike, find_secrets
 
 __all__ = [
     "Alignment",
@@ -23,11 +24,13 @@ __all__ = [
     "HiddenText",
     "Ledger",
     "LedgerEntry",
+    "SecretLike",
     "Segment",
     "SkillDocument",
     "align",
     "check_ledger",
     "conditions",
+    "find_secrets",
     "load_ledger",
     "new_ledger",
     "parse",

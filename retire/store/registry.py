@@ -10,15 +10,16 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, func, insert, or_, select, update
+from sqlalchemy import and_, func, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
+from retire.store.database import NUMBER_LOCK, take_turns, writing
 from retire.store.registry_tables import KEYS, RUNS, TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import Engine, Row
+    from sqlalchemy import Column, Connection, Engine, Row
 
 OPEN_STATES = ("queued", "running")
 
@@ -50,6 +51,20 @@ class RepeatedKeyError(Exception):
         self.same = same
 
 
+_LISTED = (
+    *(column for column in RUNS.c if column.name not in {"request", "certificate"}),
+    RUNS.c.certificate.is_not(None).label("certified"),
+)
+"""What a list shows; request and certificate are large."""
+
+
+def hold(connection: Connection, run: str, lease: str) -> bool:
+    """Whether a lease is held; it cannot be taken by another before this transaction ends."""
+    held = and_(RUNS.c.id == run, RUNS.c.lease_owner == lease)
+    # An update that changes nothing: it locks the row, where a read would not.
+    return connection.execute(update(RUNS).where(held).values(lease_owner=lease)).rowcount == 1
+
+
 class Registry:
     """Runs and tokens of one service."""
 
@@ -65,34 +80,19 @@ class Registry:
             RepeatedKeyError: The owner used this key before.
         """
         try:
-            with self._engine.begin() as connection:
+            with writing(self._engine) as connection:
                 if key is not None:
                     connection.execute(
                         insert(KEYS),
                         {"owner": run.owner, "key": key[0], "submission": key[1], "run": run.id},
                     )
+                take_turns(connection, NUMBER_LOCK)
                 last = connection.execute(select(func.max(RUNS.c.number))).scalar() or 0
-                connection.execute(
-                    insert(RUNS),
-                    {
-                        "id": run.id,
-                        "number": last + 1,
-                        "owner": run.owner,
-                        "state": "queued",
-                        "plan_digest": run.plan_digest,
-                        "request": json.dumps(run.request),
-                        "bundle": run.bundle,
-                        "deployment": run.deployment,
-                        "placement": run.placement,
-                        "cells_planned": run.cells_planned,
-                        "created_at": run.created_at,
-                    },
-                )
+                connection.execute(insert(RUNS), _new_row(run, last + 1))
         except IntegrityError:
             if key is not None:
                 self._raise_if_repeated(run.owner, key)
-            # Two runs were queued at once and took the same number: the next try takes another.
-            self.add(run, key)
+            raise
 
     def _raise_if_repeated(self, owner: str, key: tuple[str, str]) -> None:
         query = select(KEYS).where(KEYS.c.owner == owner, KEYS.c.key == key[0])
@@ -106,36 +106,60 @@ class Registry:
         self._raise_if_repeated(owner, key)
 
     def run(self, run: str) -> Row[Any] | None:
-        """Return a run's row, or None."""
+        """Return a run's row without its request and certificate, or None."""
         with self._engine.connect() as connection:
-            return connection.execute(select(RUNS).where(RUNS.c.id == run)).first()
+            return connection.execute(select(*_LISTED).where(RUNS.c.id == run)).first()
 
     def runs(self, owner: str | None, before: str | None, limit: int) -> Sequence[Row[Any]]:
-        """Return runs, newest first, older than the run ``before``."""
-        query = select(RUNS).order_by(RUNS.c.number.desc()).limit(limit)
-        if owner is not None:
-            query = query.where(RUNS.c.owner == owner)
-        if before is not None:
-            number = select(RUNS.c.number).where(RUNS.c.id == before).scalar_subquery()
-            query = query.where(RUNS.c.number < number)
-        with self._engine.connect() as connection:
-            return connection.execute(query).all()
+        """Return runs, newest first, older than the run ``before``.
 
-    def by_plan(self, plan_digest: str) -> Sequence[Row[Any]]:
-        """Return the runs of a plan, newest first."""
-        query = select(RUNS).where(RUNS.c.plan_digest == plan_digest).order_by(RUNS.c.number.desc())
+        Raises:
+            KeyError: The owner has no run ``before``.
+        """
+        query = select(*_LISTED).order_by(RUNS.c.number.desc()).limit(limit)
+        own = true() if owner is None else RUNS.c.owner == owner
         with self._engine.connect() as connection:
-            return connection.execute(query).all()
+            if before is not None:
+                place = select(RUNS.c.number).where(RUNS.c.id == before, own)
+                number = connection.execute(place).scalar()
+                if number is None:
+                    raise KeyError(before)
+                query = query.where(RUNS.c.number < number)
+            return connection.execute(query.where(own)).all()
 
-    def change(self, run: str, values: Mapping[str, Any]) -> None:
-        """Set columns of a run."""
-        with self._engine.begin() as connection:
-            connection.execute(update(RUNS).where(RUNS.c.id == run).values(dict(values)))
+    def request(self, run: str) -> Mapping[str, Any]:
+        """Return what was asked for; raises KeyError where there is no such run."""
+        found: Mapping[str, Any] = json.loads(self._one(RUNS.c.request, run))
+        return found
+
+    def certificate(self, run: str) -> Mapping[str, Any]:
+        """Return a run's signed certificate; raises KeyError where there is none."""
+        found: Mapping[str, Any] = json.loads(self._one(RUNS.c.certificate, run))
+        return found
+
+    def _one(self, column: Column[str], run: str) -> str:
+        with self._engine.connect() as connection:
+            found: str | None = connection.execute(select(column).where(RUNS.c.id == run)).scalar()
+        if found is None:
+            raise KeyError(run)
+        return found
+
+    def by_plan(self, plan_digest: str) -> Sequence[str]:
+        """Return the ids of the runs of a plan, newest first."""
+        query = (
+            select(RUNS.c.id)
+            .where(RUNS.c.plan_digest == plan_digest)
+            .order_by(RUNS.c.number.desc())
+        )
+        with self._engine.connect() as connection:
+            return connection.execute(query).scalars().all()
 
     def ask_to_cancel(self, run: str, now: str) -> None:
         """Mark a run as to be cancelled; one that nobody works on is cancelled at once."""
-        with self._engine.begin() as connection:
-            connection.execute(update(RUNS).where(RUNS.c.id == run).values(cancel=1))
+        with writing(self._engine) as connection:
+            connection.execute(
+                update(RUNS).where(RUNS.c.id == run, RUNS.c.state.in_(OPEN_STATES)).values(cancel=1)
+            )
             connection.execute(
                 update(RUNS)
                 .where(RUNS.c.id == run, RUNS.c.state == "queued")
@@ -144,16 +168,22 @@ class Registry:
 
     # -- leases ----------------------------------------------------------------------------
 
-    def claim(self, server: str, now: int, seconds: int) -> str | None:
+    def claim(self, lease: str, now: int, seconds: int, held: Collection[str] = ()) -> str | None:
         """Take the oldest run that nobody works on; returns its id, or None.
 
         The update names what it expects to find, so of two servers that choose the same run
         exactly one changes a row.
+
+        Args:
+            lease: A new name for each claim: who lost a run must not pass for who took it.
+            now: Seconds since the epoch.
+            seconds: How long the lease lasts unless renewed.
+            held: Runs that the caller still carries, its lease run out or not.
         """
         free = or_(RUNS.c.lease_until.is_(None), RUNS.c.lease_until < now)
         query = (
             select(RUNS.c.id, RUNS.c.lease_owner, RUNS.c.lease_until)
-            .where(RUNS.c.state.in_(OPEN_STATES), free)
+            .where(RUNS.c.state.in_(OPEN_STATES), free, RUNS.c.id.not_in(held))
             .order_by(RUNS.c.number)
             .limit(8)
         )
@@ -170,38 +200,49 @@ class Registry:
                     RUNS.c.lease_owner == row.lease_owner,
                 ),
             )
-            values = {"lease_owner": server, "lease_until": now + seconds, "state": "running"}
-            with self._engine.begin() as connection:
+            values = {"lease_owner": lease, "lease_until": now + seconds, "state": "running"}
+            with writing(self._engine) as connection:
                 changed = connection.execute(update(RUNS).where(expected).values(values))
                 if changed.rowcount == 1:
                     return str(row.id)
         return None
 
-    def renew(self, run: str, server: str, until: int) -> bool:
-        """Extend a lease; False if it is no longer held or the run is to be cancelled."""
-        with self._engine.begin() as connection:
+    def renew(
+        self, run: str, lease: str, until: int, values: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Extend a lease and set columns; False if it was lost or the run is to be cancelled."""
+        with writing(self._engine) as connection:
             changed = connection.execute(
                 update(RUNS)
-                .where(RUNS.c.id == run, RUNS.c.lease_owner == server, RUNS.c.cancel == 0)
-                .values(lease_until=until)
+                .where(RUNS.c.id == run, RUNS.c.lease_owner == lease, RUNS.c.cancel == 0)
+                .values({**(values or {}), "lease_until": until})
             )
             return changed.rowcount == 1
 
-    def release(self, run: str, server: str, values: Mapping[str, Any]) -> bool:
+    def release(self, run: str, lease: str, values: Mapping[str, Any]) -> bool:
         """End the work on a run, setting columns; False if the lease was lost meanwhile."""
-        with self._engine.begin() as connection:
+        with writing(self._engine) as connection:
             changed = connection.execute(
                 update(RUNS)
-                .where(RUNS.c.id == run, RUNS.c.lease_owner == server)
+                .where(RUNS.c.id == run, RUNS.c.lease_owner == lease)
                 .values({**values, "lease_owner": None, "lease_until": None})
             )
             return changed.rowcount == 1
+
+    def let_go(self, server: str) -> None:
+        """Give back every lease whose name begins with a server's; the runs are free at once."""
+        with writing(self._engine) as connection:
+            connection.execute(
+                update(RUNS)
+                .where(RUNS.c.lease_owner.startswith(server, autoescape=True))
+                .values(lease_owner=None, lease_until=None)
+            )
 
     # -- tokens ----------------------------------------------------------------------------
 
     def add_token(self, token: str, digest: str, scopes: str, now: str) -> None:
         """Store a token by the digest of its secret."""
-        with self._engine.begin() as connection:
+        with writing(self._engine) as connection:
             connection.execute(
                 insert(TOKENS),
                 {"id": token, "digest": digest, "scopes": scopes, "created_at": now},
@@ -219,8 +260,24 @@ class Registry:
 
     def revoke(self, token: str) -> bool:
         """Revoke a token; False if there is none."""
-        with self._engine.begin() as connection:
+        with writing(self._engine) as connection:
             changed = connection.execute(
                 update(TOKENS).where(TOKENS.c.id == token).values(revoked=1)
             )
             return changed.rowcount == 1
+
+
+def _new_row(run: NewRun, number: int) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "number": number,
+        "owner": run.owner,
+        "state": "queued",
+        "plan_digest": run.plan_digest,
+        "request": json.dumps(run.request),
+        "bundle": run.bundle,
+        "deployment": run.deployment,
+        "placement": run.placement,
+        "cells_planned": run.cells_planned,
+        "created_at": run.created_at,
+    }

@@ -1,8 +1,7 @@
-"""One run's database, with group commit: what arrives together is committed together."""
+"""One run in a database: its plan, attempts, traces and trials."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from sqlalchemy import and_, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from retire.domain.digests import digest_of
-from retire.domain.errors import InputError, RetireError
-from retire.store.database import migrate, open_database
+from retire.domain.errors import InputError
+from retire.store.database import migrate, open_database, writing
 from retire.store.tables import ATTEMPTS, PLANS, TRACES, TRIALS
+from retire.store.writer import GroupWriter, storable, storage_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 GENESIS = "sha256:" + "0" * 64
 ALONE = "run"
 """The name of the only run in a database of its own."""
-
-_Write = tuple["Callable[[Connection], None]", "asyncio.Future[None]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +61,10 @@ class RunStore:
         self._owned = engine is None
         self._engine = engine if engine is not None else open_database(f"sqlite:///{path}")
         self._run = run
-        self._lease = lease
-        self._queue: list[_Write] = []
-        self._wake = asyncio.Event()
-        self._writer: asyncio.Task[None] | None = None
+        self._writer = GroupWriter(self._engine, path, lease)
         self._seq = 0
         self._hash = GENESIS
         self._numbers: dict[str, int] = {}
-        self._fault: RetireError | None = None
 
     # -- opening ---------------------------------------------------------------------------
 
@@ -83,7 +77,7 @@ class RunStore:
         try:
             if self._owned:
                 migrate(self._engine)
-            with self._engine.begin() as connection:
+            with writing(self._engine) as connection:
                 query = select(PLANS.c.plan_digest).where(PLANS.c.run == self._run)
                 found = connection.execute(query).scalar()
                 if found is None:
@@ -196,15 +190,11 @@ class RunStore:
     # -- writing ---------------------------------------------------------------------------
 
     async def __aenter__(self) -> Self:
-        self._wake = asyncio.Event()
-        self._writer = asyncio.create_task(self._write_loop())
+        self._writer.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.gather(self._writer, return_exceptions=True)
-            self._writer = None
+        await self._writer.finish()
 
     async def started(self, attempt: str, cell: str) -> int:
         """Store that an attempt begins, before anything else is done; returns its number."""
@@ -225,9 +215,10 @@ class RunStore:
 
     async def ended(self, attempt: str, reason: str) -> None:
         """Store why an attempt ended without a trace."""
+        values = {"ended": storable(reason)[:300]}
         await self._write(
             lambda connection: connection.execute(
-                update(ATTEMPTS).where(ATTEMPTS.c.attempt == attempt).values(ended=reason[:300])
+                update(ATTEMPTS).where(ATTEMPTS.c.attempt == attempt).values(values)
             )
         )
 
@@ -268,63 +259,9 @@ class RunStore:
         await self._write(lambda connection: connection.execute(insert(TRIALS), row))
 
     async def _write(self, operation: Callable[[Connection], object]) -> None:
-        if self._fault is not None:
-            raise self._fault
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue.append((lambda connection: void(operation(connection)), future))
-        self._wake.set()
-        await future
-
-    async def _write_loop(self) -> None:
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            batch, self._queue = self._queue, []
-            try:
-                await asyncio.to_thread(self._commit, [operation for operation, _ in batch])
-            except SQLAlchemyError as error:
-                self._stop_writing(batch, storage_fault(self._path, error))
-                return
-            except RetireError as error:
-                self._stop_writing(batch, error)
-                return
-            for _, future in batch:
-                if not future.done():
-                    future.set_result(None)
-
-    def _stop_writing(self, batch: list[_Write], fault: RetireError) -> None:
-        """Refuse everything from here on: a row behind a lost one would chain to nothing."""
-        self._fault = fault
-        for _, future in [*batch, *self._queue]:
-            if not future.done():
-                future.set_exception(fault)
-
-    def _commit(self, operations: list[Callable[[Connection], None]]) -> None:
-        with self._engine.begin() as connection:
-            if self._lease is not None:
-                self._lease(connection)
-            for operation in operations:
-                operation(connection)
+        await self._writer.write(operation)
 
     def close(self) -> None:
         """Close the database, unless it is a service's."""
         if self._owned:
             self._engine.dispose()
-
-
-def void(_: object) -> None:
-    """Drop a result."""
-
-
-def storage_fault(path: Path, error: SQLAlchemyError) -> RetireError:
-    """Return the error that a person can act on: full disk, read-only folder, foreign file."""
-    text = str(getattr(error, "orig", error))
-    if "full" in text or "disk I/O" in text:
-        mend = "Free some space and run the same command again; nothing stored is lost"
-    elif "readonly" in text or "unable to open" in text:
-        mend = "Choose an --out folder that can be written"
-    elif "not a database" in text or "malformed" in text:
-        mend = "The file is damaged or foreign; choose another --out and keep it as evidence"
-    else:
-        mend = "Nothing stored is lost; run the same command again"
-    return InputError(f"the run's database failed: {text}", where=str(path), mend=mend)

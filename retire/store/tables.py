@@ -59,3 +59,11 @@ TRIALS = Table(
     Column("body", Text, nullable=False),
 )
 """Reducer trials by the digest of what was deleted, so that a resumed search asks nothing twice."""
+
+PURGES = Table(
+    "purges",
+    METADATA,
+    Column("run", String(32), primary_key=True),
+    Column("purged_at", String(20), nullable=False),
+)
+"""Runs whose answers were removed: of their traces alone may a body be replaced."""

@@ -32,19 +32,6 @@ NEAR = (
 )
 """The tests that judge every mutant: seconds for all of them together."""
 
-WIDE = (
-    *NEAR,
-    "tests/unit/bundle",
-    "tests/unit/pages",
-    "tests/unit/hardware",
-    "tests/property/test_sink_decisions.py",
-    "tests/property/test_sink_monitor_machine.py",
-    "tests/property/test_sink_parsing.py",
-    "tests/property/test_sink_predicates.py",
-    "tests/property/test_counterfactual_members.py",
-)
-"""The tests that judge what the first ones let live."""
-
 LEFT_OUT = (
     ".git",
     ".venv",
@@ -60,14 +47,14 @@ LEFT_OUT = (
 """What a copy of the repository does without."""
 
 
-def settings(tests: tuple[str, ...]) -> str:
+def settings() -> str:
     """Return mutmut's table of ``pyproject.toml``."""
     lines = {
         "source_paths": ("sink", "counterfactuals", "retire"),
         "only_mutate": MODULES,
         "also_copy": ("observer", "hardware", "bundles"),
         "do_not_mutate_patterns": PROSE,
-        "pytest_add_cli_args_test_selection": tests,
+        "pytest_add_cli_args_test_selection": NEAR,
         "pytest_add_cli_args": ("-p", "no:cacheprovider"),
     }
     rows = (f"{name} = [{', '.join(map(_literal, items))}]" for name, items in lines.items())

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import difflib
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from mutmut.stats import status_by_exit_code
@@ -38,10 +40,8 @@ def mutants_of(copy: Path, module: str) -> list[Mutant]:
     for name, code in verdicts["exit_code_by_key"].items():
         short = name.rpartition(".")[2]
         function = short.rpartition("__mutmut_")[0]
-        first, last = spans[f"{function}__mutmut_orig"]
-        original = lines[first - 1 : last]
-        first, last = spans[short]
-        offset, before, after = _change(original, lines[first - 1 : last])
+        original = _body(lines, spans[f"{function}__mutmut_orig"])
+        offset, before, after = _change(original, _body(lines, spans[short]))
         verdict = status_by_exit_code[code]
         found.append(Mutant(name, module, starts[function] + offset, before, after, verdict))
     return sorted(found, key=lambda mutant: mutant.line)
@@ -65,15 +65,19 @@ def _starts(source: str) -> dict[str, int]:
     return starts
 
 
-def _change(original: list[str], mutated: list[str]) -> tuple[int, str, str]:
-    """Return the offset of the first line that differs, and the lines before and after.
+def _body(lines: list[str], span: tuple[int, int]) -> list[str]:
+    """Return a generated function from its ``def`` on, by one name whatever its number."""
+    first, last = span
+    body = [re.sub(r"__mutmut_(orig|\d+)(?=\()", "", line) for line in lines[first - 1 : last]]
+    return list(dropwhile(lambda line: "def x" not in line, body))
 
-    The first line is the name, which always differs.
-    """
-    matcher = difflib.SequenceMatcher(None, original[1:], mutated[1:], autojunk=False)
-    for kind, low, high, new_low, new_high in matcher.get_opcodes():
-        if kind != "equal":
-            before = " ".join(line.strip() for line in original[low + 1 : high + 1])
-            after = " ".join(line.strip() for line in mutated[new_low + 1 : new_high + 1])
-            return low + 1, before, after
-    return 0, original[0].strip(), mutated[0].strip()
+
+def _change(original: list[str], mutated: list[str]) -> tuple[int, str, str]:
+    """Return the offset of the first line that differs, and the lines before and after."""
+    matcher = difflib.SequenceMatcher(None, original, mutated, autojunk=False)
+    _, low, high, new_low, new_high = next(
+        code for code in matcher.get_opcodes() if code[0] != "equal"
+    )
+    before = " ".join(line.strip() for line in original[low:high])
+    after = " ".join(line.strip() for line in mutated[new_low:new_high])
+    return low, before, after

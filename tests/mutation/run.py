@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.mutation.config import LEFT_OUT, MODULES, NEAR, WIDE, settings
+from tests.mutation.config import LEFT_OUT, MODULES, settings
 from tests.mutation.outcome import Mutant, mutants_of, totals
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,10 +31,7 @@ def main() -> None:
         copy = (given.keep or Path(folder)) / "repository"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_OUT), dirs_exist_ok=True)
         table = (ROOT / "pyproject.toml").read_text("utf-8")
-        _mutmut(copy, table + settings(NEAR), given.workers, [given.only] if given.only else [])
-        living = [item.name for item in _all(copy) if _lives(item)]
-        if living:
-            _mutmut(copy, table + settings(WIDE), given.workers, living)
+        _mutmut(copy, table + settings(), given.workers, [given.only] if given.only else [])
         _report(_all(copy))
 
 

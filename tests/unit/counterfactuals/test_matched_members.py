@@ -100,7 +100,7 @@ def test_a_place_must_be_named_as_the_rfc_writes_it():
     world["consents"]["bill"]["votes"]["guest~1"] = {"name": "G", "answer": "no", "at": houses.NOW}
     data = with_counterfactual("adults", "/consents/bill/votes/guest~01/answer", "yes")
     assert "no predicate" in unproved(world=world, tasks=data).reason
-    world["consents"]["bill"]["votes"]["guest~x"] = {"name": "G", "answer": "no", "at": houses.NOW}
+    world["consents"]["bill"]["votes"]["guest~x"] = {"name": "H", "answer": "no", "at": houses.NOW}
     data = with_counterfactual("adults", "/consents/bill/votes/guest~x/answer", "yes")
     assert "guest~0x" in unproved(world=world, tasks=data).reason
 

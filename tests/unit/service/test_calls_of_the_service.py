@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import tarfile
 import zipfile
 
 import pytest
@@ -84,10 +85,21 @@ async def test_lint_s_report_stands_in_the_problem(house, archive, panel) -> Non
         problem(await client.post("/bundles", json={}), "unsupported-media-type")
 
 
-async def test_a_bundle_that_takes_too_long_to_read_is_refused(archive) -> None:
-    house = House(ServiceSettings(lint_memory=1024))
+async def test_a_bundle_that_takes_too_long_to_read_is_refused(panel) -> None:
+    house = House(ServiceSettings(lint_time=1))
+    # A mebibyte of short sentences takes several seconds of processor time to cut.
+    skill = (panel / "PRV_L01" / "SKILL.md").read_bytes()
+    endless = skill + b"\n\n" + b"Go on. " * ((1_048_000 - len(skill)) // 7)
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
+        for name in FILES:
+            data = endless if name == "SKILL.md" else (panel / "PRV_L01" / name).read_bytes()
+            entry = tarfile.TarInfo(f"PRV_L01/{name}")
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
     async with house.client("admin") as client:
-        problem(await client.post("/bundles", files={"archive": archive}), "unsound-bundle")
+        answer = await client.post("/bundles", files={"archive": buffer.getvalue()})
+        assert "time" in problem(answer, "unsound-bundle")["detail"]
 
 
 @pytest.mark.parametrize(
