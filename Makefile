@@ -34,8 +34,9 @@ check: $(VENV)/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Two workers, a file at a time: files share nothing, tests of one file may share a run.
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 unit: $(VENV)/.test
 	$(BIN)/python -m pytest tests/unit tests/golden tests/architecture
