@@ -97,6 +97,7 @@ class RunWork:
             if ended is None:
                 row = await self._ask(self._registry.run, run)
                 if row is None or not row.cancel:
+                    log.warning("run %s is left to the next claim: its lease was lost", run)
                     return
                 ended = {"state": str(RunState.CANCELLED), "ended_at": self._now()}
             await self._ask(self._registry.release, run, lease, ended)
@@ -168,10 +169,11 @@ class RunWork:
                 where="submitted",
                 mend="Its files or the deployment were changed since; submit it again",
             )
+        # Before anything is spent: a certificate that cannot be signed is worth nothing.
+        key = certifier_key(self._settings.home)
         log.info("run %s: server %s carries it", run, lease.partition("/")[0])
         finished = await self._try(run, lease, prepared, progress)
         certified = finished.certified[0]
-        key = certifier_key(self._settings.home)
         envelope = sign_statement(certified.statement, key)
         name = f"{certified.placement.deployment}-{certified.placement.condition}.json"
         write_whole(prepared.folder.certificates / name, json.dumps(envelope).encode())

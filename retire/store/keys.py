@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -22,15 +24,9 @@ def certifier_key(home: Path) -> Ed25519PrivateKey:
     path = home / "certifier.key"
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return Ed25519PrivateKey.from_private_bytes(path.read_bytes())
-        key = Ed25519PrivateKey.generate()
-        with os.fdopen(fd, "wb") as file:
-            file.write(key.private_bytes_raw())
-            file.flush()
-            os.fsync(file.fileno())
+        if not path.exists():
+            _make_key(path)
+        return Ed25519PrivateKey.from_private_bytes(path.read_bytes())
     except OSError as error:
         raise InputError(
             f"the certifier's key cannot be kept: {error.strerror}",
@@ -43,7 +39,25 @@ def certifier_key(home: Path) -> Ed25519PrivateKey:
             where=str(path),
             mend="Move it away; a new key is made on the next run",
         ) from error
-    return key
+
+
+def _make_key(path: Path) -> None:
+    """Make a key; of several who do so at once, all find the same, and whole.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    own = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    fd = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(Ed25519PrivateKey.generate().private_bytes_raw())
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(own, path)
+    finally:
+        own.unlink()
 
 
 def public_hex(key: Ed25519PrivateKey) -> str:

@@ -64,7 +64,7 @@ def test_kills_at_random_moments_leave_no_trace_in_the_outcome(
         with Server(data, database, token, **SLOW) as server:
             run = run or server.submit(**LONG)["id"]
             # From before the claim to the middle of the cells.
-            time.sleep(draw.uniform(0, 3))
+            time.sleep(draw.uniform(0, 2.5))
             reached.append(server.run(run)["cells_done"])
     assert 0 < max(reached) < 400, reached
     with Server(data, database, token) as server:
