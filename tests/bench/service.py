@@ -181,13 +181,15 @@ def carrying(server: Server, runs: int, seconds: float) -> None:
 
     watching = threading.Thread(target=sample)
     watching.start()
-    server.until(started[0], "running", cells=100)
-    taken = ask(server, lambda draw: f"/runs/{draw.choice(started)}", seconds)
-    report(f"GET /runs/{{id}} while {runs} runs are carried", taken, seconds)
-    for run in started:
-        server.until(run, "complete", seconds=900)
-    over.set()
-    watching.join()
+    try:
+        server.until(started[0], "running", cells=100)
+        taken = ask(server, lambda draw: f"/runs/{draw.choice(started)}", seconds)
+        report(f"GET /runs/{{id}} while {runs} runs are carried", taken, seconds)
+        for run in started:
+            server.until(run, "complete", seconds=900)
+    finally:
+        over.set()
+        watching.join()
     took = time.perf_counter() - began
     print(
         f"{runs} runs of 8,000 cells: {8000 * runs / took:.0f} cells/s; peak memory of the server "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,7 @@ async def fill(store: RunStore, count: int, start: int = 1) -> None:
     store.bind("plan", {"a": 1})
     async with store:
         for number in range(start, start + count):
-            await store.started(f"{store!r:.8}{id(store)}-{number}"[-32:], f"cell-{number}")
+            await store.started(secrets.token_hex(16), f"cell-{number}")
             await store.traced(f"cell-{number}", body(number))
 
 

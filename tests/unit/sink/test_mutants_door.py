@@ -164,3 +164,18 @@ async def test_what_broke_is_on_record_with_its_kind_and_no_more_than_it_needs(t
     assert reply["detail"] == "RuntimeError: " + "x" * 286
     assert door.recorded[0]["detail"] == reply["detail"]
     door.record.close()
+
+
+@pytest.mark.parametrize("value", ["\ud800", '{"refusal":"\ud800"}'])
+def test_half_a_character_is_no_unicode_wherever_it_stands(value):
+    answer = RawAnswer.model_construct(
+        mode="json",
+        text=value,
+        tool_calls=(),
+        finish_reason="stop",
+        completion_tokens=None,
+        max_tokens=None,
+    )
+    parsed = parse(answer)
+    assert isinstance(parsed, Invalid)
+    assert parsed.rule == "not_unicode"

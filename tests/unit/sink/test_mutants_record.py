@@ -80,3 +80,7 @@ def test_a_line_with_a_value_of_another_type_is_no_entry(changed):
 
 def compact(value):
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def test_the_first_entry_names_64_zeros():
+    assert GENESIS == "sha256:" + "0" * 64

@@ -10,6 +10,7 @@ from sink.contract import canonical_scalar, evaluate, same_value
 from sink.contract.values import canonical_decimal, decimal_text, instant, unique_keys
 from sink.decision import Allow, Binding, Deny, action_record, decide, with_defaults
 from sink.proposal import Proposal
+from sink.strict_yaml import DocumentError
 from tests import houses
 
 
@@ -232,3 +233,19 @@ def test_the_record_of_an_action_in_full():
 )
 def test_an_exponent_is_written_out(value, text):
     assert canonical_decimal(Decimal(value)) == text
+
+
+@pytest.mark.parametrize("name", ["boost!", "boost\n", "boost two", "boost.two"])
+def test_a_name_is_a_name_to_its_end(name):
+    house = houses.contract_data()
+    house["predicates"][0]["id"] = name
+    with pytest.raises(DocumentError, match="is not a name"):
+        houses.contract(house)
+
+
+@pytest.mark.parametrize("now", ["2026-03-02 18:30:00", "soon"])
+def test_the_time_of_a_world_is_an_instant(now):
+    world = houses.world_data()
+    world["now"] = now
+    with pytest.raises(DocumentError, match="is not an instant"):
+        houses.world(world)
