@@ -32,6 +32,7 @@ from retire.domain.errors import RetireError
 from retire.matrix import Protocol
 from retire.runner import wire
 from retire.skill import render
+from retire.wiring import preparing, running
 from sink.proposal import RawAnswer
 
 PANEL = Path(__file__).resolve().parents[2] / "bundles" / "panel"
@@ -177,7 +178,7 @@ def limit_files(size: int) -> None:
 
 def put_faults_around(config: Config) -> None:
     """Wrap what the wiring puts together."""
-    start, known, seal = wiring.running_programs, wiring.deployment_named, wiring.seal
+    start, known, seal = running.running_programs, preparing.deployment_named, running.seal
 
     @asynccontextmanager
     async def announced(state: Path, bundles: Any) -> Any:
@@ -208,9 +209,9 @@ def put_faults_around(config: Config) -> None:
         await asyncio.sleep(config.answer_milliseconds / 1000)
         await seal(*arguments)
 
-    wiring.running_programs = announced
-    wiring.deployment_named = lambda name: Deployment(known(name), config)
-    wiring.seal = announced_seal
+    running.running_programs = announced
+    preparing.deployment_named = lambda name: Deployment(known(name), config)
+    running.seal = announced_seal
     if config.silence_seconds:
         wire.DEADLINE_SECONDS = config.silence_seconds
 
