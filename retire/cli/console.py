@@ -45,7 +45,10 @@ def say(text: str = "") -> None:
 
 def say_error(error: RetireError) -> None:
     """Print an error as one paragraph: what, where, how to mend it."""
-    sys.stderr.write(textwrap.fill(f"error: {error}", width=100, break_long_words=False) + "\n")
+    text = textwrap.fill(
+        f"error: {error}", width=100, break_long_words=False, break_on_hyphens=False
+    )
+    sys.stderr.write(text + "\n")
 
 
 INTERRUPTED = 130
