@@ -159,7 +159,7 @@ def test_a_server_that_goes_half_way_is_asked_again_by_run(
     skills: dict[str, Path], tmp_path: Path
 ) -> None:
     with serving(tmp_path) as server:
-        more = ["--repetitions", "30", "--server", server.address, "--out", tmp_path / "c.json"]
+        more = ["--repetitions", "200", "--server", server.address, "--out", tmp_path / "c.json"]
         environment = {**os.environ, "RETIRE_TOKEN": server.token("certify"), "COLUMNS": "200"}
         asking = subprocess.Popen(
             [str(SCRIPT), *command(skills["leaking"], *more)],
@@ -171,7 +171,7 @@ def test_a_server_that_goes_half_way_is_asked_again_by_run(
         )
         assert asking.stderr is not None
         first = [asking.stderr.readline() for _ in range(2)]
-        assert "of 240" in first[1]
+        assert "of 1600" in first[1]
         server.kill()
         out, err = asking.communicate(timeout=60)
         gone = Done(asking.returncode, out, "".join(first) + err)
@@ -183,7 +183,7 @@ def test_a_server_that_goes_half_way_is_asked_again_by_run(
         resumed = ask(skills["leaking"], server, None, *more[:2], *more[4:], "--run", run)
     assert resumed.code == 1
     assert resumed.out.startswith("FAIL")
-    assert "240 of 240" in resumed.err
+    assert "1600 of 1600" in resumed.err
 
 
 def test_a_form_never_takes_the_place_of_what_is_read(
@@ -201,7 +201,7 @@ def test_a_form_never_takes_the_place_of_what_is_read(
 def test_an_interrupt_leaves_the_run_to_the_server_and_names_it(
     server: Serving, skills: dict[str, Path], tmp_path: Path
 ) -> None:
-    more = ["--repetitions", "30", "--server", server.address, "--out", tmp_path / "c.json"]
+    more = ["--repetitions", "200", "--server", server.address, "--out", tmp_path / "c.json"]
     asking = subprocess.Popen(
         [str(SCRIPT), *command(skills["leaking"], *more)],
         env={**os.environ, "RETIRE_TOKEN": server.token("certify")},

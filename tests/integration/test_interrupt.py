@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.commands import PANEL, SCRIPT, protocol_file, retire
+from tests.integration.commands import PANEL, PROTOCOL, SCRIPT, retire
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,10 @@ pytestmark = pytest.mark.integration
 
 def test_an_interrupted_matrix_says_so_leaves_nothing_running_and_resumes(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    command = ["matrix", "--protocol", protocol_file(), "--bundles", PANEL, "--out", out]
+    protocol = tmp_path / "long.yaml"
+    # Long enough that it cannot end before it is interrupted.
+    protocol.write_text(PROTOCOL.replace("repetitions: 1", "repetitions: 40"))
+    command = ["matrix", "--protocol", protocol, "--bundles", PANEL, "--out", out]
     process = subprocess.Popen(
         [str(SCRIPT), *map(str, command)],
         env={**os.environ, "RETIRE_HOME": str(tmp_path / "home")},
