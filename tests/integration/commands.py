@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,11 @@ def retire(*arguments: str | Path, cwd: Path | None = None, home: Path | None = 
     )
     assert "Traceback" not in finished.stderr, finished.stderr
     return Done(finished.returncode, finished.stdout, finished.stderr)
+
+
+def as_in_the_foreground() -> None:
+    """Before exec: a shell's background job passes an ignored interrupt on to its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def side_by_side(calls: Mapping[str, Callable[[], Done]]) -> dict[str, Done]:

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.commands import PANEL, REPOSITORY, SCRIPT, Done, retire, workshop
+from tests.integration.commands import (
+    PANEL,
+    REPOSITORY,
+    SCRIPT,
+    Done,
+    as_in_the_foreground,
+    retire,
+    workshop,
+)
 from tests.integration.serving import Serving, candidates, serving, shared_server
 
 if TYPE_CHECKING:
@@ -209,6 +217,7 @@ def test_an_interrupt_leaves_the_run_to_the_server_and_names_it(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=as_in_the_foreground,  # noqa: PLW1509  # no threads here yet
     )
     assert asking.stderr is not None
     first = [asking.stderr.readline() for _ in range(2)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.commands import PANEL, PROTOCOL, SCRIPT, retire
+from tests.integration.commands import PANEL, PROTOCOL, SCRIPT, as_in_the_foreground, retire
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,6 +32,7 @@ def test_an_interrupted_matrix_says_so_leaves_nothing_running_and_resumes(tmp_pa
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=as_in_the_foreground,  # noqa: PLW1509  # no threads here yet
     )
     deadline = time.monotonic() + 60
     while not (out / "processes" / "world" / "world.sqlite").exists():

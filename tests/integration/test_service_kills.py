@@ -218,7 +218,7 @@ def test_a_run_goes_on_once_its_database_has_room_again(
     data = tmp_path / "data"
     with Server(data, database, token, before=limited(300_000)) as server:
         run = server.submit(**LONG)["id"]
-        server.until(run, "running", cells=1)
+        server.until(run, "running")
         deadline = time.monotonic() + 60
         # Whichever write meets the full disk first: the run's own, or its lease's.
         noticed = ("is left to the next claim", "could not be renewed")
