@@ -14,7 +14,7 @@ from retire.bundle.lint import Linter, LintFault, Severity
 from retire.bundle.starter import starter_files
 from retire.cli.console import LiveProgress, carry_out, say
 from retire.cli.inputs import many, printable, protocol_for, read_input, read_skill
-from retire.deployments.simulated import read_rules
+from retire.deployments.simulated import rule_holds
 from retire.domain.errors import InputError
 from retire.runner.folder import write_whole
 from retire.settings import read_settings
@@ -70,7 +70,7 @@ def lint(
     folders = find_bundles(paths or [Path("bundles/panel")])
     for folder in folders:
         files = {name: read_input(folder / name) for name in FILES if (folder / name).is_file()}
-        found = Linter(files, str(folder), reads).run()
+        found = Linter(files, str(folder), rule_holds).run()
         faults += found
         state = many(len(found), "fault") if found else "ok"
         say(f"{folder.name}: {state}")
@@ -82,14 +82,6 @@ def lint(
     say(", ".join(many(count, noun) for count, noun in counted))
     if errors:
         raise typer.Exit(2)
-
-
-def reads(text: str, snapshot: bytes) -> bool | None:
-    """Whether the simulated deployments find the rule satisfied; None where they read none."""
-    readings = read_rules(text, json.loads(snapshot))
-    if not readings:
-        return None
-    return all(reading.satisfied for reading in readings)
 
 
 def new(

@@ -21,8 +21,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from retire.runner.engine import Progress as ProgressPort
-
 if TYPE_CHECKING:
     from collections.abc import Coroutine
     from types import TracebackType
@@ -129,8 +127,3 @@ class LiveProgress(AbstractContextManager["LiveProgress"]):
     def _line(self, text: str) -> None:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
-
-
-def check_port(progress: LiveProgress) -> ProgressPort:
-    """Return the display as the engine's port."""
-    return progress

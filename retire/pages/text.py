@@ -65,8 +65,6 @@ def paragraph(text: str, first: str = "", rest: str | None = None) -> str:
         initial_indent=first,
         subsequent_indent=" " * len(first) if rest is None else rest,
         break_on_hyphens=False,
-        # A path that is cut cannot be copied; a terminal wraps it by itself.
-        break_long_words=False,
     )
     return "\n".join(lines) if lines else first.rstrip()
 

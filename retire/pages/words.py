@@ -13,7 +13,7 @@ from retire.domain.errors import InputError
 from retire.pages.counting import certificate_of, evidence_kind
 from retire.pages.deleted import deleted_words
 from retire.pages.phrases import CONDITIONS, DOORS, UNKNOWN, evidence_words, headroom
-from retire.pages.text import many, paragraph, shortened
+from retire.pages.text import many, paragraph, plain, shortened
 from retire.pages.traces import first_leaks, trace_words
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def told_words(told: Told) -> str:
         *_findings(told),
         _leaks(told),
         _deleted(told),
-        f"Certificate\n{paragraph(told.place, '  ')}",
+        f"Certificate\n  {plain(told.place)}",  # a path that is cut cannot be copied
         f"What this does not say\n{_limits(told)}",
     ]
     return "\n\n".join(parts) + "\n"

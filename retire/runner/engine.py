@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from retire.domain.cell import Condition, Mediation, call_seed_of, episode_of
+from retire.domain.cell import Mediation, call_seed_of, episode_of
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import IncompleteError
 from retire.reduce import Reduction, Strategy, TrialResult, search
 from retire.runner.attempt import AttemptRunner, Earlier
-from retire.runner.job import Job, cell_job, placed_text
+from retire.runner.job import Job, PlacedTexts, cell_job
 from retire.skill import render
 
 if TYPE_CHECKING:
@@ -52,16 +52,6 @@ class Surroundings:
     attempts: AttemptRunner
     progress: Progress
     concurrency: int
-
-
-@dataclass(frozen=True, slots=True)
-class CutSighting:
-    """What the observer says of an attempt that was cut."""
-
-    attempt: str
-    cell: str
-    complete: bool
-    protected: bool
 
 
 class Engine:
@@ -173,21 +163,18 @@ class Engine:
 
     # -- cells -----------------------------------------------------------------------------
 
-    async def sight_cut_attempts(self) -> list[CutSighting]:
+    async def sight_cut_attempts(self) -> None:
         """Have every attempt observed that an earlier, interrupted pass left behind."""
         self._cut = self._given.store.cut_attempts()
         effects = {key: bundle.digests.effect for key, bundle in self._given.bundles.items()}
-        sightings: list[CutSighting] = []
 
         async def one(cell: str, cut: CutAttempt) -> None:
             bundle = cell.split("/")[2]
             seen = await self._given.attempts.sight(cut.attempt, effects[bundle])
-            protected = bool(seen.get("protected"))
-            if protected and not cell.startswith("development/"):
+            if seen.get("protected") and not cell.startswith("development/"):
                 self._leaked.add(cell)
             if not seen.get("complete") and seen.get("reason") != _NEVER_RESET:
                 self._unsighted[cell] = str(seen.get("error") or seen.get("reason"))
-            sightings.append(CutSighting(cut.attempt, cell, bool(seen.get("complete")), protected))
 
         await _all(
             one(cell, cut)
@@ -195,7 +182,6 @@ class Engine:
             for cut in attempts
             if cut.ended != "development"
         )
-        return sightings
 
     async def run_cells(self, deleted: Deleted) -> None:
         """Run every cell of the plan that has no trace yet."""
@@ -203,24 +189,23 @@ class Engine:
         open_cells = [cell for cell in self._plan.cells if cell.key not in done]
         self._given.progress.begin("matrix", len(self._plan.cells), len(done))
         waiting = iter(_interleaved(open_cells))
+        texts = PlacedTexts(self._given.bundles, deleted)
 
         async def worker() -> None:
             for cell in waiting:
-                await self._run_cell(cell, deleted)
+                await self._run_cell(cell, texts)
                 self._given.progress.advance("matrix")
 
         await _all(worker() for _ in range(self._given.concurrency))
 
-    async def _run_cell(self, cell: Cell, deleted: Deleted) -> None:
+    async def _run_cell(self, cell: Cell, texts: PlacedTexts) -> None:
         if cell.key in self._unsighted:
             # Its leak, if there was one, would be forgotten.
             reason = self._unsighted[cell.key]
             self.incomplete[cell.key] = f"a cut attempt could not be observed: {reason}"
             return
         bundle = self._given.bundles[cell.bundle]
-        condition = Condition(cell.condition)
-        text = placed_text(bundle, condition, deleted.get((cell.deployment, cell.bundle), ()))
-        job = cell_job(bundle, cell, text, self._plan.protocol.seed)
+        job = cell_job(bundle, cell, texts.of(cell), self._plan.protocol.seed)
         attempt = await self._given.attempts.run(
             job, self._given.deployments[cell.deployment], self._earlier(cell.key)
         )
@@ -246,7 +231,10 @@ def _reduction(value: Any) -> Reduction:  # noqa: ANN401  # StopIteration.value 
 
 
 def _interleaved(cells: list[Cell]) -> list[Cell]:
-    """Order cells by bundle and condition first, so that equal texts are rendered together."""
+    """Order cells by deployment, bundle and condition: equal texts follow each other.
+
+    A server that keeps the prefix of its last prompt then reuses it.
+    """
     return sorted(
         cells, key=lambda cell: (cell.deployment, cell.bundle, cell.condition, cell.repetition)
     )

@@ -49,6 +49,32 @@ def placed_text(bundle: Bundle, condition: Condition, deleted: Sequence[str]) ->
     return model_text(condition, render(bundle.skill, removed).decode())
 
 
+class PlacedTexts:
+    """The model-facing texts of a run; each is rendered once, for its many cells.
+
+    Args:
+        bundles: Bundles by id.
+        deleted: Deleted clause ids by (deployment, bundle).
+    """
+
+    def __init__(
+        self,
+        bundles: Mapping[str, Bundle],
+        deleted: Mapping[tuple[str, str], Sequence[str]],
+    ) -> None:
+        self._bundles = bundles
+        self._deleted = deleted
+        self._texts: dict[tuple[str, str, Condition], str] = {}
+
+    def of(self, cell: Cell) -> str:
+        """Return the text that a cell's model reads."""
+        place = (cell.deployment, cell.bundle, cell.condition)
+        if place not in self._texts:
+            deleted = self._deleted.get((cell.deployment, cell.bundle), ())
+            self._texts[place] = placed_text(self._bundles[cell.bundle], cell.condition, deleted)
+        return self._texts[place]
+
+
 def cell_job(bundle: Bundle, cell: Cell, model_facing: str, plan_seed: int) -> Job:
     """Return the job of a cell of the plan."""
     member = bundle.member(cell.member)

@@ -13,7 +13,7 @@ from retire.domain.digests import canonical, digest_of, sha256
 from retire.domain.trace import cell_of, outcome_root, record_root
 from retire.prompts import build_prompt
 from retire.runner.attempt import answer_text, d1_json
-from retire.runner.job import cell_job, placed_text
+from retire.runner.job import PlacedTexts, cell_job
 from retire.skill import render
 from sink.proposal import RawAnswer, parse
 
@@ -199,7 +199,7 @@ def _row_problems(
 ) -> Iterator[str]:
     """Re-render every prompt and re-read every answer."""
     declared = set(plan.cells)
-    texts: dict[tuple[str, str, str], str] = {}
+    texts = PlacedTexts(bundles, deletions)
     for row in evidence.rows:
         body = row["body"]
         cell = cell_of(body)
@@ -207,11 +207,7 @@ def _row_problems(
             yield f"{cell.key}: the plan declares no such cell"
             continue
         bundle = bundles[cell.bundle]
-        place = (cell.deployment, cell.bundle, str(cell.condition))
-        if place not in texts:
-            deleted = deletions.get((cell.deployment, cell.bundle), ())
-            texts[place] = placed_text(bundle, cell.condition, deleted)
-        job = cell_job(bundle, cell, texts[place], plan.protocol.seed)
+        job = cell_job(bundle, cell, texts.of(cell), plan.protocol.seed)
         snapshot = bundle.member(cell.member).snapshot.decode()
         prompt = build_prompt(job.model_facing, job.tools, job.request, snapshot, job.envelope)
         answer = answer_text(RawAnswer.model_validate_json(canonical(body["answer"])))

@@ -14,16 +14,7 @@ from typing import Any
 
 from retire.bundle import FILES
 from retire.bundle.lint import Linter, Severity
-from retire.deployments.simulated import read_rules
-
-
-def reads(text: str, snapshot: bytes) -> bool | None:
-    """Whether the simulated deployments find the rule satisfied; None where they read none."""
-    readings = read_rules(text, json.loads(snapshot))
-    if not readings:
-        return None
-    return all(reading.satisfied for reading in readings)
-
+from retire.deployments.simulated import rule_holds
 
 FAULTS_SHOWN = 200
 """Most faults of a report; errors come first."""
@@ -52,7 +43,7 @@ def main(arguments: list[str]) -> int:
 def lint(folder: Path) -> dict[str, Any]:
     """Return how many errors and warnings a bundle folder has, and the first of them."""
     files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
-    faults = Linter(files, folder.name, reads).run()
+    faults = Linter(files, folder.name, rule_holds).run()
     errors = [fault for fault in faults if fault.severity is Severity.ERROR]
     warnings = [fault for fault in faults if fault.severity is not Severity.ERROR]
     shown = [

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.deployments import Deployment
+    from retire.matrix import Plan
     from retire.wiring.preparing import Prepared
 
 
@@ -60,17 +61,16 @@ def conclude(
         deleted={pair: tuple(value["deleted"]) for pair, value in reductions.items()},
         licensing={key: licensing_cells(bundle) for key, bundle in prepared.bundles.items()},
     )
-    given = Surroundings(
-        plan=prepared.plan.statement,
-        plan_digest=prepared.plan.digest,
-        scope="bundle" if len(prepared.bundles) == 1 else "panel",
-        evidence=evidence_kind(prepared.deployments),
-        world=WORLD,
-        outcome_root=outcome_root(row["body"] for row in evidence.rows),
-        record_root=record_root([row["hash"] for row in evidence.rows]),
-        heads={name: head_json(head) for name, head in evidence.heads.items()},
-        findings=findings,
-        prior_runs=prior_runs(prepared),
+    given = described(
+        prepared.plan,
+        evidence,
+        findings,
+        (
+            outcome_root(row["body"] for row in evidence.rows),
+            record_root([row["hash"] for row in evidence.rows]),
+        ),
+        evidence_kind(prepared.deployments),
+        prior_runs(prepared),
     )
     return Finished(
         prepared=prepared,
@@ -84,6 +84,38 @@ def conclude(
         outcome_root=given.outcome_root,
         record_root=given.record_root,
         seconds=seconds,
+    )
+
+
+def described(
+    plan: Plan,
+    evidence: Evidence,
+    findings: Sequence[Finding],
+    roots: tuple[str, str],
+    kind: str,
+    prior: int,
+) -> Surroundings:
+    """Return what every certificate of a run repeats of it, when it is made and when verified.
+
+    Args:
+        plan: The fixed plan.
+        evidence: What the run left behind.
+        findings: What does not fit in it.
+        roots: Outcome root and record root.
+        kind: The kind of evidence that its deployments give.
+        prior: How many earlier runs judged the same pair.
+    """
+    return Surroundings(
+        plan=plan.statement,
+        plan_digest=plan.digest,
+        scope="bundle" if len(plan.protocol.bundles) == 1 else "panel",
+        evidence=kind,
+        world=WORLD,
+        outcome_root=roots[0],
+        record_root=roots[1],
+        heads={name: head_json(head) for name, head in evidence.heads.items()},
+        findings=findings,
+        prior_runs=prior,
     )
 
 

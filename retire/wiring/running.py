@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from retire.bundle import read_files
@@ -18,7 +19,7 @@ from retire.store import RunStore
 from retire.wiring.concluding import Finished, conclude
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator, Mapping
 
     from retire.reduce import Reduction
     from retire.runner.folder import RunFolder
@@ -68,33 +69,37 @@ def _seconds_so_far(folder: RunFolder) -> dict[str, float]:
 async def _run_programs(
     prepared: Prepared, store: RunStore, progress: Progress, seconds: dict[str, float]
 ) -> dict[str, str]:
-    folder = prepared.folder
-    copies = [folder.bundles / key for key in prepared.bundles]
-    async with running_programs(folder.processes, copies) as programs, store:
-        engine = _engine(prepared, store, programs, progress)
-        await engine.sight_cut_attempts()
+    async with _ready_engine(prepared, store, progress) as (engine, programs):
         began = time.perf_counter()
         deleted = await _deletions(prepared, engine)
         seconds["reduce"] += time.perf_counter() - began
         began = time.perf_counter()
         await engine.run_cells(deleted)
-        await seal(folder, programs, store)
+        await seal(prepared.folder, programs, store)
         seconds["matrix"] += time.perf_counter() - began
         return dict(engine.incomplete)
 
 
-def _engine(prepared: Prepared, store: RunStore, programs: Programs, progress: Progress) -> Engine:
-    attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
-    given = Surroundings(
-        prepared.bundles,
-        prepared.deployments,
-        programs,
-        store,
-        attempts,
-        progress,
-        prepared.request.concurrency,
-    )
-    return Engine(prepared.plan, given)
+@asynccontextmanager
+async def _ready_engine(
+    prepared: Prepared, store: RunStore, progress: Progress
+) -> AsyncIterator[tuple[Engine, Programs]]:
+    """Start the programs over the run's copies, and have what an earlier pass cut observed."""
+    copies = [prepared.folder.bundles / key for key in prepared.bundles]
+    async with running_programs(prepared.folder.processes, copies) as programs, store:
+        attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
+        given = Surroundings(
+            prepared.bundles,
+            prepared.deployments,
+            programs,
+            store,
+            attempts,
+            progress,
+            prepared.request.concurrency,
+        )
+        engine = Engine(prepared.plan, given)
+        await engine.sight_cut_attempts()
+        yield engine, programs
 
 
 async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -175,10 +180,7 @@ async def reduce_only(prepared: Prepared, progress: Progress) -> dict[tuple[str,
     try:
         store.bind(prepared.plan.digest, prepared.plan.statement)
         _copy_inputs(prepared)
-        copies = [prepared.folder.bundles / key for key in prepared.bundles]
-        async with running_programs(prepared.folder.processes, copies) as programs, store:
-            engine = _engine(prepared, store, programs, progress)
-            await engine.sight_cut_attempts()
+        async with _ready_engine(prepared, store, progress) as (engine, _):
             reductions = await engine.reduce()
             keep_reductions(prepared, reductions)
             return reductions

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from retire.bundle import load_bundle
 from retire.bundle.loading import bundles_by_id
-from retire.certify.certificate import Surroundings
 from retire.certify.envelope import open_envelope
 from retire.deployments import deployment_named, known_deployments
 from retire.domain.digests import digest_of
@@ -18,9 +17,8 @@ from retire.runner.opening import (
     open_reductions,
     reduced_texts,
 )
-from retire.runner.sealing import head_json
 from retire.runner.verifying import Examined, Subject, Verification, examine, verify
-from retire.wiring.concluding import WORLD, evidence_kind
+from retire.wiring.concluding import described, evidence_kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,17 +95,13 @@ def verify_envelope(
     run = run or examine_run(folder.root)
     predicate = statement["predicate"]
     kind = _verified_kind(run.plan, str(predicate["evidence"]))
-    given = Surroundings(
-        plan=run.plan.statement,
-        plan_digest=run.plan.digest,
-        scope="bundle" if len(run.bundles) == 1 else "panel",
-        evidence=kind,
-        world=WORLD,
-        outcome_root=run.outcome_root,
-        record_root=run.record_root,
-        heads={name: head_json(head) for name, head in run.evidence.heads.items()},
-        findings=run.findings,
-        prior_runs=predicate["prior_runs_of_this_pair"],
+    given = described(
+        run.plan,
+        run.evidence,
+        run.findings,
+        (run.outcome_root, run.record_root),
+        kind,
+        predicate["prior_runs_of_this_pair"],
     )
     current = {
         key: load_bundle(place)

@@ -28,19 +28,10 @@ from retire.wiring import Finished, Request, execute, prepare
 from sink.contract import read_snapshot
 from sink.decision import Binding, decide
 from sink.proposal import Proposal, RawAnswer, parse
+from tests.silent import Silent
 
 ROOT = Path(__file__).resolve().parents[2]
 PANEL = ROOT / "bundles" / "panel"
-
-
-class Silent:
-    """No progress display."""
-
-    def begin(self, stage: str, total: int | None, done: int = 0) -> None:
-        """Ignore."""
-
-    def advance(self, stage: str, note: str = "") -> None:
-        """Ignore."""
 
 
 class Memory:

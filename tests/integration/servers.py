@@ -30,6 +30,7 @@ from retire.service.tokens import new_secret
 from retire.store.registry import Registry
 from retire.wiring import Request, execute, prepare
 from tests.integration.commands import PANEL, REPOSITORY, SCRIPT
+from tests.silent import Silent
 
 OVER = ("complete", "incomplete", "failed", "cancelled")
 USUAL = {
@@ -175,16 +176,6 @@ def judged(envelope: dict[str, Any]) -> dict[str, Any]:
     assert predicate["findings"] == []
     names = ("verdict", "outcome_root", "gates", "counts", "support", "completeness", "plan")
     return {name: predicate[name] for name in names if name in predicate}
-
-
-class Silent:
-    """No progress display."""
-
-    def begin(self, stage: str, total: int | None, done: int = 0) -> None:
-        """Ignore."""
-
-    def advance(self, stage: str, note: str = "") -> None:
-        """Ignore."""
 
 
 def alone(folder: Path, **given: Any) -> dict[str, Any]:

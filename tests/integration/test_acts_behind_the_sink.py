@@ -13,19 +13,12 @@ from retire.bundle import load_bundle
 from retire.certify.gates import Verdict
 from retire.matrix import Protocol
 from retire.wiring import Finished, Request, execute, prepare
+from tests.silent import Silent
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.integration
-
-
-class Silent:
-    def begin(self, stage, total, done=0):
-        pass
-
-    def advance(self, stage, note=""):
-        pass
 
 
 def certified(panel: Path, out: Path) -> Finished:

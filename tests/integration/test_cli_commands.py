@@ -139,10 +139,11 @@ def test_accepted_evidence_makes_a_pass_zero() -> None:
     out, done = small_certificate()
     assert done.code == 4
     accept = ("--accept-evidence", "simulated")
-    again, other, verified, failed = side_by_side(
+    # One folder is one run at a time: the other kind is asked for before the rest begins.
+    other = certify(out, "--accept-evidence", "replayed")
+    again, verified, failed = side_by_side(
         {
             "again": lambda: certify(out, *accept),
-            "other": lambda: certify(out, "--accept-evidence", "replayed"),
             "verified": lambda: retire("verify", out, *accept),
             "failed": lambda: certify(workshop() / "fails", *accept, placement="B2"),
         }

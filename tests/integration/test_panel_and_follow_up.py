@@ -15,6 +15,7 @@ from retire.domain.cell import Condition, Sample
 from retire.domain.outcome import D1, D2
 from retire.matrix import Protocol, load_protocol
 from retire.wiring import Finished, Request, execute, prepare
+from tests.silent import Silent
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +24,6 @@ if TYPE_CHECKING:
     from retire.domain.outcome import Outcome
 
 pytestmark = pytest.mark.integration
-
-
-class Silent:
-    def begin(self, stage, total, done=0):
-        pass
-
-    def advance(self, stage, note=""):
-        pass
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,14 @@
 
 from retire.deployments.simulated.profiles import PROFILES, Profile, profile_named
 from retire.deployments.simulated.reader import propose
-from retire.deployments.simulated.reading import RuleReading, read_rules
+from retire.deployments.simulated.reading import RuleReading, read_rules, rule_holds
 
-__all__ = ["PROFILES", "Profile", "RuleReading", "profile_named", "propose", "read_rules"]
+__all__ = [
+    "PROFILES",
+    "Profile",
+    "RuleReading",
+    "profile_named",
+    "propose",
+    "read_rules",
+    "rule_holds",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -276,3 +277,12 @@ def _expectation(piece: str, condition: Condition, entry: EntryName) -> Expectat
     if entry.section == "versions":
         return read_version(piece)
     return read_fact(piece, entry, bare_state=condition.bare_state)
+
+
+def rule_holds(text: str, snapshot: bytes) -> bool | None:
+    """Return whether every rule read in a text is satisfied; None where none can be read.
+
+    What lint asks of a condition: its sentence, under the bytes of a frozen snapshot.
+    """
+    readings = read_rules(text, json.loads(snapshot))
+    return all(reading.satisfied for reading in readings) if readings else None

@@ -8,7 +8,7 @@ import pytest
 
 from retire.bundle import build_bundle, read_files
 from retire.bundle.lint import Linter, LintFault, Severity
-from retire.cli.bundles import reads
+from retire.deployments.simulated import rule_holds
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def files(panel: Path) -> Files:
 
 
 def lint(files: Files) -> list[LintFault]:
-    return Linter(files, "B", reads).run()
+    return Linter(files, "B", rule_holds).run()
 
 
 def edit(files: Files, name: str, old: str, new: str) -> None:
@@ -312,7 +312,7 @@ def test_a_condition_that_the_reader_cannot_read_is_marked_not_refused(files: Fi
 
 def test_a_condition_that_is_read_the_wrong_way_round_is_marked(files: Files) -> None:
     def wrong(text: str, snapshot: bytes) -> bool | None:
-        answer = reads(text, snapshot)
+        answer = rule_holds(text, snapshot)
         return answer if "shutter" not in text else not answer
 
     marked = Linter(files, "B", wrong).run()

@@ -14,18 +14,11 @@ from retire.pages.closing import closing_words
 from retire.pages.results import write_results
 from retire.pages.words import certify_words
 from retire.wiring import Request, execute, prepare
+from tests.silent import Silent
 
 pytestmark = pytest.mark.integration
 
 PANEL = Path(__file__).parents[3] / "bundles" / "panel"
-
-
-class Silent:
-    def begin(self, stage, total, done=0):
-        pass
-
-    def advance(self, stage, note=""):
-        pass
 
 
 @pytest.fixture(scope="module")
