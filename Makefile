@@ -18,12 +18,16 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.python pyproject.toml
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --editable ".[service,homeassistant]"
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --editable ".[service,homeassistant,models,report,data]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.run
-	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --group test
+	VIRTUAL_ENV=$(VENV) $(BIN)/uv pip install --quiet --editable ".[local,inspect]" --group test
 	@touch $@
+
+# The weights of the small model that tests start, beside the environment.
+.models/smollm2-135m.gguf: $(VENV)/.test
+	RETIRE_MODELS=.models $(BIN)/retire models fetch smollm2-135m
 
 matrix: $(VENV)/.run
 	$(BIN)/retire matrix --out runs/panel
@@ -35,7 +39,7 @@ check: $(VENV)/.test
 	$(BIN)/lint-imports
 
 # Two workers, a file at a time: files share nothing, tests of one file may share a run.
-test: check
+test: check .models/smollm2-135m.gguf
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 unit: $(VENV)/.test

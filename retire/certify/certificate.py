@@ -6,7 +6,7 @@ disagree on floats. Evidence that is not live has a predicate type of its own an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from retire.certify.accounting import (
     miss_counts,
 )
 from retire.certify.gates import Gates, Verdict
+from retire.certify.stability import NOT_MEASURED
 from retire.domain.clause import ConditionKind
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Surroundings:
     heads: Mapping[str, Mapping[str, Any]]
     findings: Sequence[Finding]
     prior_runs: int
+    stability: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def percentage_points(value: Fraction | None) -> str:
@@ -116,7 +118,7 @@ def statement(
         "gates": _gates_json(gates),
         "beside_the_verdict": _beside(arms),
         "support_gap": [_support_json(item) for item in support],
-        "stability": "not measured",
+        "stability": given.stability.get(unit["deployment"]["name"], NOT_MEASURED),
         "prior_runs_of_this_pair": given.prior_runs,
         "plan": {"digest": given.plan_digest, "statement": given.plan},
         "outcome_root": given.outcome_root,

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from retire.deployments import EMBEDDED
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from retire.bundle import Bundle
+    from retire.certify.stability import Stability
+    from retire.deployments import Catalog
+    from retire.deployments.budget import Budget
     from retire.matrix import Protocol
 
 
@@ -22,6 +27,9 @@ class Asked:
         candidate: Bytes of the candidate ``SKILL.md``.
         name: What messages call the candidate, usually its path.
         protocol: The declared plan: one bundle, one deployment, B1 and the placement.
+        catalog: Where its deployment is looked up.
+        stability: Measurements that the certificate states.
+        budget: What the run may spend.
     """
 
     bundle: Bundle
@@ -29,6 +37,9 @@ class Asked:
     candidate: bytes
     name: str
     protocol: Protocol
+    catalog: Catalog = EMBEDDED
+    stability: tuple[Stability, ...] = ()
+    budget: Budget | None = None
 
     @property
     def deployment(self) -> str:

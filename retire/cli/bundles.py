@@ -13,6 +13,7 @@ from retire.bundle.bundle import FILES
 from retire.bundle.lint import Linter, LintFault, Severity
 from retire.bundle.starter import starter_files
 from retire.cli.console import LiveProgress, carry_out, say
+from retire.cli.deploying import DeploymentsOption, chosen_catalog, chosen_deployment
 from retire.cli.inputs import many, printable, protocol_for, read_input, read_skill
 from retire.deployments.simulated import rule_holds
 from retire.domain.errors import InputError
@@ -106,7 +107,10 @@ def new(
 
 def reduce(
     path: Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle folder.")],
-    deployment: Annotated[str, typer.Option(help="The deployment that does the tasks.")],
+    deployment: Annotated[
+        str, typer.Option(help="Who does the tasks; replay:FILE repeats a recording.")
+    ],
+    deployments: DeploymentsOption = None,
     reducer: Annotated[str, typer.Option(help="one-at-a-time or halving.")] = "halving",
     margin: Annotated[int, typer.Option(help="Utility margin in points.")] = 10,
     seed: Annotated[int, typer.Option(help="Plan seed.")] = 1,
@@ -114,6 +118,8 @@ def reduce(
 ) -> None:
     """Delete what the authorized development tasks do not need; print what is left."""
     bundle = load_by_path(path)
+    settings = read_settings()
+    deployment, catalog = chosen_deployment(deployment, chosen_catalog(deployments, settings))
     protocol = protocol_for(
         bundles=(bundle,),
         deployments=(deployment,),
@@ -124,8 +130,8 @@ def reduce(
         name="reduce",
     )
     place = out or Path("runs") / f"reduce-{bundle}-{deployment}-{reducer}-{margin}-{seed}"
-    prepared = prepare(Request(protocol, {bundle: path}, place))
-    with LiveProgress(plain=read_settings().plain) as progress:
+    prepared = prepare(Request(protocol, {bundle: path}, place, catalog=catalog))
+    with LiveProgress(plain=settings.plain) as progress:
         reduction = carry_out(reduce_only(prepared, progress))[deployment, bundle]
     skill = prepared.bundles[bundle].skill
     kept = [clause for clause in skill.clauses if clause.id not in reduction.deleted]

@@ -13,10 +13,20 @@ from retire.bundle import load_bundle
 from retire.certify.counts import certify_counts, read_counts, recompute_tests
 from retire.certify.gates import Verdict
 from retire.cli.asked import Asked
-from retire.cli.console import LiveProgress, carry_out, say
+from retire.cli.console import LiveProgress, carry_out, say, say_error
+from retire.cli.deploying import (
+    BudgetOption,
+    DeploymentsOption,
+    StabilityOption,
+    chosen_catalog,
+    chosen_deployment,
+    read_measurements,
+)
 from retire.cli.exporting import Exports, make_room
 from retire.cli.inputs import protocol_for, read_input, read_skill
 from retire.cli.signing import write_certificates
+from retire.deployments import EMBEDDED
+from retire.deployments.budget import read_budget
 from retire.domain.cell import Condition
 from retire.domain.digests import sha256
 from retire.domain.errors import InputError
@@ -24,7 +34,7 @@ from retire.pages.counts import counts_table, tests_table
 from retire.pages.words import certify_words, told_words
 from retire.runner.folder import write_json
 from retire.settings import read_settings
-from retire.wiring import Request, execute, prepare
+from retire.wiring import Request, execute, missing_cells, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +63,12 @@ def certify(
         Path | None, typer.Argument(metavar="BUNDLE", help="The bundle of the full skill.")
     ] = None,
     candidate: Annotated[Path | None, typer.Option(help="The reduced SKILL.md.")] = None,
-    deployment: Annotated[str, typer.Option(help="Who acts on the skill.")] = "",
+    deployment: Annotated[
+        str, typer.Option(help="Who acts on the skill; replay:FILE repeats a recording.")
+    ] = "",
+    deployments: DeploymentsOption = None,
+    stability: StabilityOption = None,
+    budget: BudgetOption = None,
     placement: Annotated[str, typer.Option(help="B2, B3, B4, B5 or B6.")] = "B2",
     margin: Annotated[int, typer.Option(help="Utility margin in points.")] = 10,
     repetitions: Annotated[int, typer.Option(min=1, max=1000)] = 3,
@@ -69,6 +84,12 @@ def certify(
     run: Annotated[
         str | None, typer.Option(help="With --server: ask again for a run started before.")
     ] = None,
+    insecure_http: Annotated[
+        bool,
+        typer.Option(
+            "--insecure-http", help="With --server: plain http to another machine is all right."
+        ),
+    ] = False,
     junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML.")] = None,
     sarif: Annotated[
         Path | None, typer.Option(help="Also write SARIF: the clauses that may not go.")
@@ -101,8 +122,19 @@ def certify(
     _check_choices(placement, accept_evidence)
     if run is not None and server is None:
         raise InputError("a run is asked for at a server", where="--run", mend="Give --server too")
+    if server is not None and (deployments or stability or budget):
+        raise InputError(
+            "a server's operator configures its deployments; a request cannot",
+            where="--server",
+            mend="Leave out --deployments, --stability and --budget",
+        )
     data = read_skill(candidate)
     bundle = load_bundle(path)
+    catalog, measured = EMBEDDED, read_measurements(stability)
+    limit = read_budget(budget) if budget else None
+    if server is None:
+        catalog = chosen_catalog(deployments, read_settings())
+        deployment, catalog = chosen_deployment(deployment, catalog)
     protocol = protocol_for(
         name="certify",
         bundles=(bundle.id,),
@@ -113,8 +145,11 @@ def certify(
         repetitions=repetitions,
         seed=seed,
     )
-    asked = Asked(bundle, path, data, str(candidate), protocol)
-    words, statement = _here(asked, out) if server is None else _there(asked, server, run, out)
+    asked = Asked(bundle, path, data, str(candidate), protocol, catalog, measured, limit)
+    if server is None:
+        words, statement = _here(asked, out)
+    else:
+        words, statement = _there(asked, server, run, out, insecure_http=insecure_http)
     say(words)
     exports.write(statement, bundle, path)
     evidence = str(statement["predicate"]["evidence"])
@@ -144,6 +179,9 @@ def _here(asked: Asked, out: Path | None) -> tuple[str, Mapping[str, Any]]:
         place,
         candidates={asked.bundle.id: asked.candidate},
         candidate_names={asked.bundle.id: asked.name},
+        catalog=asked.catalog,
+        stability=asked.stability,
+        budget=asked.budget,
     )
     prepared = prepare(request)
     if out is None:
@@ -154,11 +192,13 @@ def _here(asked: Asked, out: Path | None) -> tuple[str, Mapping[str, Any]]:
         finished = carry_out(execute(prepared, progress))
     written = write_certificates(finished, settings.home)
     words = certify_words(finished, Condition(asked.placement), asked.deployment, written[0])
+    if (missing := missing_cells(finished)) is not None:
+        say_error(missing)
     return words, finished.certified[0].statement
 
 
 def _there(
-    asked: Asked, server: str, run: str | None, out: Path | None
+    asked: Asked, server: str, run: str | None, out: Path | None, *, insecure_http: bool
 ) -> tuple[str, Mapping[str, Any]]:
     """Certify on a server, and keep the certificate; returns the words and the statement."""
     try:
@@ -175,7 +215,9 @@ def _there(
     if place.is_dir():
         place /= name
     make_room(place, "--out")
-    answered = certify_on_server(server, settings.token, asked, run, plain=settings.plain)
+    answered = certify_on_server(
+        server, settings.token, asked, run, plain=settings.plain, insecure_http=insecure_http
+    )
     write_json(place, answered.envelope)
     return told_words(answered.told(asked.bundle, place)), answered.statement
 

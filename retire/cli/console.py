@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 _PLAIN_EVERY_SECONDS = 5.0
 
-TITLES = {"reduce": "reducing skills", "matrix": "running cells"}
+TITLES = {"reduce": "reducing skills", "matrix": "running cells", "stability": "asking twice"}
 
 
 def say(text: str = "") -> None:

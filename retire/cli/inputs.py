@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from retire.deployments import deployment_named
 from retire.domain.errors import InputError
 from retire.matrix import Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from retire.deployments import Catalog
 
 
 def read_input(path: Path) -> bytes:
@@ -67,7 +68,7 @@ def reason_of(error: ValidationError) -> str:
     return f"{reason[:1].lower()}{reason[1:]}{given}"
 
 
-def check_deployments(protocol: Protocol, where: str) -> None:
+def check_deployments(protocol: Protocol, where: str, catalog: Catalog) -> None:
     """Check that every deployment of a protocol file is known.
 
     Raises:
@@ -75,7 +76,7 @@ def check_deployments(protocol: Protocol, where: str) -> None:
     """
     for name in protocol.deployments:
         try:
-            deployment_named(name)
+            catalog.named(name)
         except InputError as error:
             raise InputError(error.what, where=where, mend=error.mend) from error
 

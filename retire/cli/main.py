@@ -6,7 +6,16 @@ import sys
 
 import typer
 
-from retire.cli import bundles, certify, matrix, service, verify
+from retire.cli import (
+    bundles,
+    certify,
+    deployments,
+    matrix,
+    models,
+    service,
+    stability,
+    verify,
+)
 from retire.cli.console import say_error
 from retire.domain.errors import RetireError
 
@@ -20,6 +29,9 @@ app = typer.Typer(
 bundles.register(app)
 certify.register(app)
 matrix.register(app)
+deployments.register(app)
+models.register(app)
+stability.register(app)
 verify.register(app)
 service.register(app)
 

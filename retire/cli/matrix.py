@@ -10,8 +10,17 @@ from pydantic import ValidationError
 
 from retire.bundle.loading import bundles_by_id
 from retire.cli.console import LiveProgress, carry_out, say
+from retire.cli.deploying import (
+    BudgetOption,
+    DeploymentsOption,
+    StabilityOption,
+    chosen_catalog,
+    read_measurements,
+)
 from retire.cli.inputs import check_deployments, option_of, read_input, reason_of
 from retire.cli.signing import write_certificates
+from retire.deployments.assembling import read_cassette
+from retire.deployments.budget import read_budget
 from retire.domain.errors import InputError
 from retire.matrix import Protocol, load_protocol
 from retire.matrix.warnings import plan_warnings
@@ -39,11 +48,23 @@ def matrix(
     seed: Annotated[int | None, typer.Option(help="Another plan seed.")] = None,
     follow_up: Annotated[bool, typer.Option("--follow-up", help="Declare B5 and B6 too.")] = False,
     figures: Annotated[bool, typer.Option(help="Draw the two figures.")] = True,
+    deployments: DeploymentsOption = None,
+    replay: Annotated[
+        list[Path] | None, typer.Option(help="A cassette: its deployments answer as recorded.")
+    ] = None,
+    stability: StabilityOption = None,
+    budget: BudgetOption = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run that is there; never begin one.")
+    ] = False,
 ) -> None:
     """Run a protocol: reductions, every cell, tables, figures and signed certificates."""
     settings = read_settings()
+    catalog = chosen_catalog(deployments, settings)
+    for path in replay or []:
+        catalog = catalog.replaying(read_cassette(path))
     declared = changed(load_protocol(read_input(protocol), str(protocol)), seed, follow_up)
-    check_deployments(declared, str(protocol))
+    check_deployments(declared, str(protocol), catalog)
     folders = bundles_by_id(bundles or [Path("bundles/panel")])
     missing = [key for key in declared.bundles if key not in folders]
     if missing:
@@ -53,7 +74,21 @@ def matrix(
             mend="Name their folder with --bundles",
         )
     chosen = {key: folders[key] for key in declared.bundles}
-    prepared = prepare(Request(declared, chosen, out, concurrency))
+    prepared = prepare(
+        Request(
+            declared,
+            chosen,
+            out,
+            concurrency,
+            catalog=catalog,
+            stability=read_measurements(stability),
+            budget=read_budget(budget) if budget else None,
+        )
+    )
+    if resume and not prepared.folder.database.exists():
+        raise InputError(
+            "there is no run to go on with", where=str(out), mend="Leave --resume out to begin one"
+        )
     say(f"plan {prepared.plan.digest}: {len(prepared.plan.cells)} cells")
     for warning in plan_warnings(declared):
         say(f"note: {warning}")

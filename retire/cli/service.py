@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from retire.cli.console import say
+from retire.cli.deploying import DeploymentsOption, chosen_catalog
 from retire.domain.errors import InputError
 from retire.settings import read_settings
 
@@ -49,20 +51,30 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8400,
     runs_at_once: Annotated[int, typer.Option(min=1, max=64)] = 2,
+    deployments: DeploymentsOption = None,
 ) -> None:
     """Run the certification service."""
     from retire.service.assembly import assemble, ready_database  # noqa: PLC0415  # an extra
     from retire.service.keeper import KeeperSettings  # noqa: PLC0415
     from retire.service.server import serve as run_server  # noqa: PLC0415
 
+    settings = read_settings()
+    catalog = chosen_catalog(deployments, settings)
     engine = ready_database(database_url(data, database))
     keeping = KeeperSettings(
         data=data.resolve(),
         bundles=bundles.resolve(),
-        home=read_settings().home,
+        home=settings.home,
         runs_at_once=runs_at_once,
+        catalog=catalog,
     )
-    run_server(assemble(engine, keeping), host, port, lambda url: say(f"listening on {url}"))
+    run_server(assemble(engine, keeping), host, port, _say_where)
+
+
+def _say_where(url: str) -> None:
+    """Say the address at once: whoever started the server may wait for it behind a pipe."""
+    say(f"listening on {url}")
+    sys.stdout.flush()
 
 
 @tokens.command("new")

@@ -10,6 +10,7 @@ import typer
 from retire.certify.gates import Verdict
 from retire.cli.certify import exit_code
 from retire.cli.console import say
+from retire.cli.deploying import DeploymentsOption, chosen_catalog
 from retire.cli.inputs import many
 from retire.domain.errors import InputError, RetireError
 from retire.runner.verifying import Verification
@@ -34,6 +35,7 @@ def verify(
         typer.Option(help="Bundles as they stand now: says whether a certificate is stale."),
     ] = None,
     accept_evidence: Annotated[list[str] | None, typer.Option(help="As for certify.")] = None,
+    deployments: DeploymentsOption = None,
 ) -> None:
     """Check certificates: signatures, digests, records, prompts, roots, gates."""
     certificates = sorted((path / "certificates").glob("*.json")) if path.is_dir() else [path]
@@ -41,10 +43,11 @@ def verify(
         raise InputError("no certificate here", where=str(path), mend="Name a run's folder")
     trusted = read_trusted(trust) if trust is not None else None
     run = examine_run(path) if path.is_dir() else None
+    catalog = chosen_catalog(deployments, read_settings(), asks=False)
     worst = 0
     for certificate in certificates:
         try:
-            result, evidence = verify_certificate(certificate, trusted, against or [], run)
+            result, evidence = verify_certificate(certificate, trusted, against or [], run, catalog)
         except RetireError as error:
             if len(certificates) == 1:
                 raise

@@ -1,6 +1,14 @@
 """Deployments: one fixed model configuration each, behind one protocol."""
 
-from retire.deployments.port import Deployment, DeploymentFault
-from retire.deployments.registry import deployment_named, known_deployments
+from retire.deployments.port import Call, Completion, Deployment, DeploymentFault, Served
+from retire.deployments.registry import EMBEDDED, Catalog
 
-__all__ = ["Deployment", "DeploymentFault", "deployment_named", "known_deployments"]
+__all__ = [
+    "EMBEDDED",
+    "Call",
+    "Catalog",
+    "Completion",
+    "Deployment",
+    "DeploymentFault",
+    "Served",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -12,6 +13,55 @@ if TYPE_CHECKING:
 
 class DeploymentFault(Exception):
     """No completed answer could be had; the cell is incomplete, never a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Which call of a plan this is.
+
+    Attributes:
+        seed: The sampling seed; equal across members and conditions.
+        sample: ``task_value``, ``audit`` or ``development``.
+        repetition: Counted from 1.
+        place: The key of the cell or development task. Recordings are filed under it; it is
+            never sent to a model.
+    """
+
+    seed: int
+    sample: str
+    repetition: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a server reported of itself and of one turn; recorded, never part of an outcome.
+
+    Attributes:
+        model: The model id that the server says it used.
+        fingerprint: The server's own version of its configuration, if it gives one.
+        prompt_tokens: Tokens read, as counted by the server; None where it does not count.
+        completion_tokens: Tokens written, likewise.
+        milliseconds: Wall time of the try that was answered.
+        tries: How many requests it took.
+        reasoning: Reasoning fields as text; kept apart and never parsed for actions.
+    """
+
+    model: str = ""
+    fingerprint: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    milliseconds: int = 0
+    tries: int = 1
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A completed turn; ``served`` is None where no server was asked."""
+
+    answer: RawAnswer
+    served: Served | None = None
 
 
 class Deployment(Protocol):
@@ -29,7 +79,17 @@ class Deployment(Protocol):
     def evidence(self) -> str:
         """The kind of evidence its answers are: simulated, replayed or live_model."""
 
+    @property
+    def concurrency(self) -> int | None:
+        """How many calls it takes at once; None where that does not matter."""
+
+    async def open(self) -> None:
+        """Make ready, once before the first call; raises DeploymentFault where it cannot be."""
+
+    async def close(self) -> None:
+        """Let go of whatever ``open`` took."""
+
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], seed: int
-    ) -> RawAnswer:
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+    ) -> Completion:
         """Ask once; raises DeploymentFault where no completed answer could be had."""

@@ -60,9 +60,9 @@ def assemble(
     return RawAnswer.model_validate(
         {
             "mode": mode,
-            "text": "".join(turn.text) if turn.text else None,
+            "text": _joined(turn.text),
             "tool_calls": tuple(
-                ToolCall(id=call.id, name=call.name, arguments="".join(call.arguments))
+                ToolCall(id=call.id, name=call.name, arguments=_joined(call.arguments))
                 for _, call in sorted(turn.calls.items())
             ),
             "finish_reason": turn.finish_reason,
@@ -110,6 +110,11 @@ def _take_call(turn: _Turn, fragment: Mapping[str, Any]) -> None:
     arguments = function.get("arguments")
     if arguments is not None:
         call.arguments.append(_text(arguments, "arguments"))
+
+
+def _joined(parts: list[str]) -> str | None:
+    """Return the whole text; none where no part came, as a null of an unstreamed answer."""
+    return "".join(parts) if parts else None
 
 
 def _text(value: object, name: str) -> str:

@@ -98,6 +98,7 @@ def told_words(told: Told) -> str:
     parts = [
         _verdict(told),
         _gates(told),
+        _stability(told.item),
         *_unmet(told.item),
         *_findings(told),
         _leaks(told),
@@ -118,14 +119,15 @@ def _verdict(told: Told) -> str:
     )
     return "\n".join(
         [
-            paragraph(f"{str(item.verdict).upper()}: {_says(told)}"),
+            paragraph(f"{str(item.verdict).upper()}: {verdict_sentence(told)}"),
             paragraph(unit),
             paragraph(evidence_words(told.evidence)),
         ]
     )
 
 
-def _says(told: Told) -> str:
+def verdict_sentence(told: Told) -> str:
+    """Return what the verdict means, as the rest of a sentence with its full stop."""
     verdict = told.item.verdict
     match verdict:
         case Verdict.PASS:
@@ -174,6 +176,18 @@ def _gates(told: Told) -> str:
         ),
     ]
     return "\n".join(["Gates", *lines])
+
+
+def _stability(item: Certified) -> str:
+    measured = item.statement["predicate"]["stability"]
+    if isinstance(measured, str):
+        words = "not measured; `retire stability` asks twice with identical input"
+    else:
+        words = (
+            f"{measured['differ']} of {many(measured['pairs'], 'pair')} of answers to identical "
+            "input differ"
+        )
+    return f"Does the deployment repeat itself?\n  {words}"
 
 
 def _state(*, passes: bool) -> str:
@@ -251,11 +265,16 @@ def _deleted(told: Told) -> str:
 
 
 def _limits(told: Told) -> str:
+    return "\n".join(paragraph(saying, "  - ") for saying in limit_sentences(len(told.bundles)))
+
+
+def limit_sentences(bundles: int) -> list[str]:
+    """Return what a verdict over so many bundles does not say."""
     sayings = [
         "It speaks of this deployment, these clauses and the declared cells only.",
         "Zero observed effects do not bound what was not varied, not declared or not observed.",
         "It trusts the contract and the ledger, which people audited, and the observer.",
     ]
-    if len(told.bundles) == 1:
+    if bundles == 1:
         sayings.append("One bundle gives no ground for a statement about other skills.")
-    return "\n".join(paragraph(saying, "  - ") for saying in sayings)
+    return sayings

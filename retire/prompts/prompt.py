@@ -98,5 +98,11 @@ def build_prompt(
         {"role": "system", "content": "\n\n".join(system)},
         {"role": "user", "content": user},
     )
-    digest = sha256(canonical([list(messages), [dict(tool) for tool in tools]]))
-    return Prompt(messages, tuple(tools), digest)
+    return Prompt(messages, tuple(tools), request_digest(messages, tools))
+
+
+def request_digest(
+    messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return the digest over everything that a model reads of a call."""
+    return sha256(canonical([list(messages), [dict(tool) for tool in tools]]))

@@ -11,10 +11,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from retire.deployments.cassette import served_json
 from retire.deployments.port import DeploymentFault
 from retire.domain.cell import Mediation
 from retire.domain.digests import sha256
-from retire.domain.errors import EvidenceError
+from retire.domain.errors import EvidenceError, IncompleteError
 from retire.domain.outcome import D1
 from retire.domain.trace import SCHEMA, cell_json
 from retire.prompts import build_prompt
@@ -25,7 +26,7 @@ from sink.proposal import Invalid, Proposal, RawAnswer, Refusal, parse
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from retire.deployments.port import Deployment
+    from retire.deployments.port import Deployment, Served
     from retire.prompts import Prompt
     from retire.runner.job import Job
     from retire.runner.processes import Programs
@@ -45,12 +46,16 @@ NOT_REACHED: dict[str, Any] = {
 
 @dataclass(slots=True)
 class Attempt:
-    """What one attempt gave. ``fault`` says why it gave nothing usable."""
+    """What one attempt gave.
+
+    ``fault`` says why it gave nothing usable, ``unanswered`` that its deployment is to blame.
+    """
 
     id: str
     number: int
     body: dict[str, Any] | None = None
     fault: str = ""
+    unanswered: bool = False
     d3: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -70,12 +75,13 @@ class AttemptRunner:
         self._programs = programs
         self._store = store
         self._new_attempt = new_attempt
+        self._servers = store.servers()
 
     async def run(self, job: Job, deployment: Deployment, earlier: Earlier) -> Attempt:
         """Run a job once.
 
         Raises:
-            IncompleteError: A program is gone; the run must stop.
+            IncompleteError: A program is gone, or another model answers; the run must stop.
             EvidenceError: The world froze other bytes than the member's.
         """
         attempt = Attempt(self._new_attempt(), 0)
@@ -88,12 +94,13 @@ class AttemptRunner:
         clock.append(time.perf_counter())
         prompt = build_prompt(job.model_facing, job.tools, job.request, snapshot, job.envelope)
         try:
-            answer = await self._answer(job, deployment, prompt, earlier)
+            answer, served = await self._answer(job, deployment, prompt, earlier)
         except DeploymentFault as fault:
             attempt.fault = f"the deployment gave no completed answer: {fault}"
+            attempt.unanswered = True
             await self._store.ended(attempt.id, attempt.fault)
             return attempt
-        await self._store.answered(attempt.id, answer, prompt.digest)
+        await self._store.answered(attempt.id, answer, prompt.digest, served)
         clock.append(time.perf_counter())
         d1, d2, lost = await self._propose(job, attempt.id, answer)
         clock.append(time.perf_counter())
@@ -152,11 +159,27 @@ class AttemptRunner:
 
     async def _answer(
         self, job: Job, deployment: Deployment, prompt: Prompt, earlier: Earlier
-    ) -> str:
+    ) -> tuple[str, str | None]:
+        """Return the answer and what its server reported, both as stored."""
         if earlier.answer is not None:
-            return earlier.answer
-        raw = await deployment.propose(prompt.messages, prompt.tools, job.seed)
-        return answer_text(raw)
+            return earlier.answer, None
+        completion = await deployment.propose(prompt.messages, prompt.tools, job.call)
+        if completion.served is None:
+            return answer_text(completion.answer), None
+        self._check_server(deployment.name, completion.served, job.key)
+        return answer_text(completion.answer), json.dumps(served_json(completion.served))
+
+    def _check_server(self, deployment: str, served: Served, key: str) -> None:
+        """A run judges one model: whoever answers must stay who answered first."""
+        reports = (served.model, served.fingerprint)
+        first = self._servers.setdefault(deployment, reports)
+        if reports != first:
+            raise IncompleteError(
+                f"the server of {deployment} now reports model {reports[0]!r} with fingerprint "
+                f"{reports[1]!r}; it was {first[0]!r} with {first[1]!r}",
+                where=key,
+                mend="Run again in a new folder, or when the first model is back",
+            )
 
     async def _propose(
         self, job: Job, attempt: str, answer: str
@@ -237,8 +260,8 @@ def lost_decision(reply: Mapping[str, Any]) -> str:
         return f"the sink failed: {reply.get('detail')}"
     if act.get("status") == "in_doubt":
         return f"the act is in doubt: {act.get('detail')}"
-    if str(act.get("detail")).startswith("the journal failed"):
-        return f"the world failed: {act.get('detail')}"
+    if str(act.get("detail")).startswith(("the journal failed", "the world failed")):
+        return f"the world failed: {str(act['detail']).removeprefix('the world failed: ')}"
     return ""
 
 

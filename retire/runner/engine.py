@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 _NEVER_RESET = "the world knows no such attempt"
 """The observer's words for an attempt that was cut before its world existed: nothing happened."""
+
+GIVEN_UP = 32
+"""Cells in a row without an answer, each after its retries, until a deployment is not asked."""
 
 Deleted = dict[tuple[str, str], tuple[str, ...]]
 """Deleted clause ids by (deployment, bundle)."""
@@ -61,6 +65,11 @@ class Engine:
         self._plan = plan
         self._given = given
         self._places = asyncio.Semaphore(given.concurrency)
+        self._searches = {
+            name: asyncio.Semaphore(item.concurrency or given.concurrency)
+            for name, item in given.deployments.items()
+        }
+        self._unanswered: Counter[str] = Counter()
         self._cut: dict[str, list[CutAttempt]] = {}
         self._leaked: set[str] = set()
         self._unsighted: dict[str, str] = {}
@@ -84,7 +93,10 @@ class Engine:
         found: dict[tuple[str, str], Reduction] = {}
 
         async def one(pair: tuple[str, str]) -> None:
-            found[pair] = await self._reduce_one(*pair)
+            # A search asks for nearly the same text again and again: a server that takes few
+            # calls at once keeps its prefix only if the searches do not mix.
+            async with self._searches[pair[0]]:
+                found[pair] = await self._reduce_one(*pair)
             self._given.progress.advance("reduce", f"{pair[1]} for {pair[0]}")
 
         await _all(one(pair) for pair in pairs)
@@ -204,11 +216,20 @@ class Engine:
             reason = self._unsighted[cell.key]
             self.incomplete[cell.key] = f"a cut attempt could not be observed: {reason}"
             return
+        if self._unanswered[cell.deployment] >= GIVEN_UP:
+            self.incomplete[cell.key] = (
+                f"not asked: {cell.deployment} gave no answer {GIVEN_UP} times in a row"
+            )
+            return
         bundle = self._given.bundles[cell.bundle]
         job = cell_job(bundle, cell, texts.of(cell), self._plan.protocol.seed)
         attempt = await self._given.attempts.run(
             job, self._given.deployments[cell.deployment], self._earlier(cell.key)
         )
+        if attempt.unanswered:
+            self._unanswered[cell.deployment] += 1
+        else:
+            self._unanswered[cell.deployment] = 0
         if attempt.body is None:
             self.incomplete[cell.key] = attempt.fault
             return
@@ -231,12 +252,19 @@ def _reduction(value: Any) -> Reduction:  # noqa: ANN401  # StopIteration.value 
 
 
 def _interleaved(cells: list[Cell]) -> list[Cell]:
-    """Order cells by deployment, bundle and condition: equal texts follow each other.
+    """Order cells by deployment, bundle, condition and member: equal texts follow each other.
 
     A server that keeps the prefix of its last prompt then reuses it.
     """
     return sorted(
-        cells, key=lambda cell: (cell.deployment, cell.bundle, cell.condition, cell.repetition)
+        cells,
+        key=lambda cell: (
+            cell.deployment,
+            cell.bundle,
+            cell.condition,
+            cell.member,
+            cell.repetition,
+        ),
     )
 
 

@@ -62,6 +62,16 @@ class RunFolder:
         return self.root / "traces.jsonl"
 
     @property
+    def stability(self) -> Path:
+        """Measurements of how its deployments repeat themselves, if the run was given any."""
+        return self.root / "stability.json"
+
+    @property
+    def cassette(self) -> Path:
+        """What live deployments answered, to repeat the run without them."""
+        return self.root / "cassette.jsonl.gz"
+
+    @property
     def certificates(self) -> Path:
         """Signed certificates."""
         return self.root / "certificates"
@@ -110,10 +120,15 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises:
         InputError: The disk is full or the folder cannot be written.
     """
-    _write(path, lambda file: file.write(data))
+    write_filled(path, lambda file: file.write(data))
 
 
-def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
+def write_filled(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
+    """Have a file filled so that a reader finds all of it or the old one.
+
+    Raises:
+        InputError: As :func:`write_whole`.
+    """
     temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +164,7 @@ def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
             line = json.dumps(value, separators=(",", ":"), sort_keys=True)
             file.write(line.encode() + b"\n")
 
-    _write(path, fill)
+    write_filled(path, fill)
 
 
 def copy_whole(source: Path, target: Path) -> None:
@@ -163,7 +178,7 @@ def copy_whole(source: Path, target: Path) -> None:
         with source.open("rb") as opened:
             shutil.copyfileobj(opened, file)
 
-    _write(target, fill)
+    write_filled(target, fill)
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401  # JSON

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from retire.certify.certifying import removed_clauses
+from retire.deployments.port import Call
 from retire.domain.cell import Cell, Condition, Mediation, call_seed_of, episode_of
 from retire.prompts import model_text
 from retire.prompts.prompt import Envelope
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.bundle import Bundle
+
+DEVELOPMENT = "development"
+"""The sample of development tasks, and the first part of their keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,13 @@ class Job:
     seed: int
     mediation: Mediation
     envelope: Envelope | None = None
+
+    @property
+    def call(self) -> Call:
+        """What a deployment is told of the call; none of it reaches the model but the seed."""
+        if self.cell is None:
+            return Call(self.seed, DEVELOPMENT, 1, self.key)
+        return Call(self.seed, self.cell.sample, self.cell.repetition, self.key)
 
 
 def placed_text(bundle: Bundle, condition: Condition, deleted: Sequence[str]) -> str:

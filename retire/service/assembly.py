@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from retire.domain.errors import InputError
+from retire.domain.errors import IncompleteError, InputError
 from retire.service.app import create_app
 from retire.service.keeper import KeeperSettings, RunKeeper
-from retire.service.settings import ServiceSettings
+from retire.service.reviewing.library import KeptRuns
+from retire.service.settings import ServiceSettings, deployment_cards
 from retire.service.tokens import Scope, Token
 from retire.store.database import migrate, open_database
 from retire.store.registry import Registry
+from retire.store.writer import in_short
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from fastapi import FastAPI
     from sqlalchemy import Engine
+
+
+log = logging.getLogger("retire.service")
 
 
 def utc_now() -> str:
@@ -60,8 +67,18 @@ class RegisteredTokens:
         self._registry = registry
 
     async def by_digest(self, digest: str) -> Token | None:
-        """Return the token whose secret has this digest, revoked or not."""
-        row = await asyncio.to_thread(self._registry.token_by_digest, digest)
+        """Return the token whose secret has this digest, revoked or not.
+
+        Raises:
+            IncompleteError: The database does not answer, so nobody can be let in.
+        """
+        try:
+            row = await asyncio.to_thread(self._registry.token_by_digest, digest)
+        except SQLAlchemyError as error:
+            log.warning("no token can be looked up: %s", in_short(error))
+            raise IncompleteError(
+                "the service's database does not answer", mend="Try again later"
+            ) from error
         if row is None:
             return None
         scopes = frozenset(Scope(name) for name in row.scopes.split())
@@ -83,4 +100,9 @@ def assemble(
             await keeper.stop()
 
     tokens = RegisteredTokens(Registry(engine))
-    return create_app(keeper, tokens, settings or ServiceSettings(), lifespan=lifespan)
+    settings = settings or ServiceSettings(deployments=deployment_cards(keeping.catalog))
+    if settings.uploads is None:
+        settings = replace(settings, uploads=keeping.uploads)
+    evidence = {card.name: card.evidence for card in settings.deployments}
+    reviews = KeptRuns(keeper, keeping.data / "runs", engine, evidence)
+    return create_app(keeper, tokens, settings, lifespan=lifespan, reviews=reviews)

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from retire.deployments import EMBEDDED, Catalog
 from retire.domain.errors import IncompleteError, RetireError
+from retire.service.debris import arriving, sweep_runs, sweep_uploads, under_way
 from retire.service.port import (
     BundleRow,
     ConflictError,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 _POLL_SECONDS = 0.2
 _CLAIM_SECONDS = 0.3
+_SWEEP_SECONDS = 2.0
 
 _T = TypeVar("_T")
 
@@ -61,6 +64,7 @@ class KeeperSettings:
         runs_at_once: Runs carried at the same time by this server.
         concurrency: Attempts under way at once within a run.
         lease_seconds: How long a silent server keeps a run.
+        catalog: The deployments that may be named.
     """
 
     data: Path
@@ -69,6 +73,12 @@ class KeeperSettings:
     runs_at_once: int = 2
     concurrency: int = 16
     lease_seconds: int = 10
+    catalog: Catalog = EMBEDDED
+
+    @property
+    def uploads(self) -> Path:
+        """Where uploads are unpacked unless the operator named another folder."""
+        return self.data / "uploads"
 
 
 class RunKeeper:
@@ -91,16 +101,19 @@ class RunKeeper:
         self._shelf = Shelf(settings.bundles, settings.data)
         self._work = RunWork(engine, settings, self._server, now, clock)
         self._loop: asyncio.Task[None] | None = None
+        self._sweep: asyncio.Task[None] | None = None
         self._running: dict[str, asyncio.Task[None]] = {}
 
     async def start(self) -> None:
         """Begin to work on queued runs, and on those a killed server left behind."""
         self._loop = asyncio.create_task(self._claim_runs())
+        self._sweep = asyncio.create_task(self._sweep_debris())
 
     async def stop(self) -> None:
         """Stop; runs under way stay stored and are resumed by the next server."""
         # The loop first: it must not claim what nobody will carry.
-        for tasks in ([self._loop] if self._loop else [], list(self._running.values())):
+        own = [task for task in (self._loop, self._sweep) if task is not None]
+        for tasks in (own, list(self._running.values())):
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -124,6 +137,20 @@ class RunKeeper:
                     log.info("runs can be claimed again")
                 told = False
             await asyncio.sleep(_CLAIM_SECONDS)
+
+    async def _sweep_debris(self) -> None:
+        """Remove once what an earlier server left half made, when nobody is taking anything in."""
+        while True:
+            try:
+                runs = await asyncio.to_thread(sweep_runs, self._settings.data, self._knows)
+                if runs and await asyncio.to_thread(sweep_uploads, self._settings.uploads):
+                    return
+            except (SQLAlchemyError, IncompleteError) as error:
+                log.warning("what was left half made is not removed yet: %s", error)
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+    def _knows(self, run: str) -> bool:
+        return self._registry.run(run) is not None
 
     async def _claim_one(self) -> bool:
         lease = f"{self._server}/{secrets.token_hex(8)}"
@@ -169,14 +196,16 @@ class RunKeeper:
         run = secrets.token_hex(16)
         source = submission.folder or self._shelf.folder(str(submission.bundle))
         place = self._work.place(run)
-        try:
-            row, new = self._queue(run, place, source, submission, owner, idempotency_key)
-        except (RetireError, ConflictError, SQLAlchemyError):
-            shutil.rmtree(place, ignore_errors=True)
-            raise
-        if not new:
-            shutil.rmtree(place, ignore_errors=True)
-        return row, new
+        with under_way(self._settings.data):
+            try:
+                with arriving(place):
+                    row, new = self._queue(run, place, source, submission, owner, idempotency_key)
+            except (RetireError, ConflictError, SQLAlchemyError):
+                shutil.rmtree(place, ignore_errors=True)
+                raise
+            if not new:
+                shutil.rmtree(place, ignore_errors=True)
+            return row, new
 
     def _queue(
         self,
@@ -194,7 +223,9 @@ class RunKeeper:
             if repeated is not None:
                 return repeated, False
         request = request_json(submission, source, place)
-        prepared = prepare_stored(request, place, self._settings.concurrency)
+        prepared = prepare_stored(
+            request, place, self._settings.concurrency, self._settings.catalog
+        )
         row = NewRun(
             id=run,
             owner=owner,

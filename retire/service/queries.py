@@ -102,7 +102,9 @@ def purge_run(engine: Engine, folder: Path, run: str, now: str) -> None:
         known = select(PURGES.c.run).where(PURGES.c.run == run)
         if connection.execute(known).first() is None:
             connection.execute(insert(PURGES), {"run": run, "purged_at": now})
-        connection.execute(update(ATTEMPTS).where(ATTEMPTS.c.run == run).values(answer=None))
+        connection.execute(
+            update(ATTEMPTS).where(ATTEMPTS.c.run == run).values(answer=None, served=None)
+        )
         after = 0
         while rows := _bodies_behind(connection, run, after):
             for row in rows:

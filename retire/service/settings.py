@@ -6,9 +6,10 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from retire.deployments import deployment_named, known_deployments
+from retire.deployments import EMBEDDED, Catalog
 from retire.domain.digests import digest_of
 from retire.domain.errors import InputError
+from retire.service.debris import UPLOAD
 
 OPENABLE = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
 """Paths that an operator may open to callers without a token."""
@@ -26,11 +27,11 @@ class DeploymentCard:
     identity_digest: str
 
 
-def embedded_deployments() -> tuple[DeploymentCard, ...]:
-    """Return the cards of the deployments that need no configuration."""
+def deployment_cards(catalog: Catalog = EMBEDDED) -> tuple[DeploymentCard, ...]:
+    """Return the cards of the deployments of a catalog."""
     found = []
-    for name in known_deployments():
-        deployment = deployment_named(name)
+    for name in catalog.names:
+        deployment = catalog.named(name)
         identity = digest_of(dict(deployment.identity))
         found.append(DeploymentCard(name, deployment.evidence, identity))
     return tuple(found)
@@ -63,7 +64,7 @@ class ServiceSettings:
     """
 
     uploads: Path | None = None
-    deployments: tuple[DeploymentCard, ...] = field(default_factory=embedded_deployments)
+    deployments: tuple[DeploymentCard, ...] = field(default_factory=deployment_cards)
     open_paths: frozenset[str] = frozenset({"/healthz"})
     rate_per_second: float = 20.0
     burst: int = 60
@@ -100,4 +101,4 @@ class ServiceSettings:
 
     def upload_folder(self) -> Path:
         """Return a new empty folder for one upload, readable by this user alone."""
-        return Path(tempfile.mkdtemp(prefix="retire-upload-", dir=self.uploads))
+        return Path(tempfile.mkdtemp(prefix=UPLOAD, dir=self.uploads))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from retire.deployments import Catalog
     from retire.service.port import Submission
     from retire.wiring import Prepared
 
@@ -81,7 +82,9 @@ def request_json(submission: Submission, source: Path, place: Path) -> dict[str,
     }
 
 
-def prepare_stored(request: Mapping[str, Any], place: Path, concurrency: int) -> Prepared:
+def prepare_stored(
+    request: Mapping[str, Any], place: Path, concurrency: int, catalog: Catalog
+) -> Prepared:
     """Load a stored request and fix its plan.
 
     Raises:
@@ -96,7 +99,8 @@ def prepare_stored(request: Mapping[str, Any], place: Path, concurrency: int) ->
     candidates = {}
     if request["candidate"]:
         candidates[bundle] = _candidate(place / "candidate.md")
-    return prepare(Request(protocol, {bundle: place / "submitted"}, place, concurrency, candidates))
+    folders = {bundle: place / "submitted"}
+    return prepare(Request(protocol, folders, place, concurrency, candidates, catalog=catalog))
 
 
 def _candidate(path: Path) -> bytes:

@@ -161,7 +161,10 @@ class RunWork:
         if row is None:
             raise KeyError(run)
         prepared = prepare_stored(
-            self._registry.request(run), self.place(run), self._settings.concurrency
+            self._registry.request(run),
+            self.place(run),
+            self._settings.concurrency,
+            self._settings.catalog,
         )
         if prepared.plan.digest != row.plan_digest:
             raise EvidenceError(

@@ -37,6 +37,16 @@ class CutAttempt:
     ended: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class ServedAnswer:
+    """An answer with what its server reported, under the key of its cell or development task."""
+
+    cell: str
+    request: str
+    answer: str
+    served: Mapping[str, Any]
+
+
 class RunStore:
     """Reads and writes of one run.
 
@@ -177,6 +187,25 @@ class RunStore:
                     "body": json.loads(row.body),
                 }
 
+    def served(self) -> Iterator[ServedAnswer]:
+        """Yield every answer that a server gave, in the order of its attempt's cell and number."""
+        query = (
+            select(ATTEMPTS)
+            .where(ATTEMPTS.c.run == self._run, ATTEMPTS.c.served.is_not(None))
+            .order_by(ATTEMPTS.c.cell, ATTEMPTS.c.number)
+        )
+        with self._reading() as connection:
+            for row in connection.execution_options(yield_per=500).execute(query):
+                yield ServedAnswer(row.cell, row.prompt_digest, row.answer, json.loads(row.served))
+
+    def servers(self) -> dict[str, tuple[str, str]]:
+        """Return the model and fingerprint that each deployment's server first reported."""
+        first: dict[str, tuple[str, str]] = {}
+        for item in self.served():
+            reports = (str(item.served.get("model")), str(item.served.get("fingerprint")))
+            first.setdefault(item.cell.split("/")[1], reports)
+        return first
+
     def trials(self, deployment: str, bundle: str) -> dict[str, Any]:
         """Return stored trials of one search, by the digest of what was deleted."""
         query = select(TRIALS.c.deleted, TRIALS.c.body).where(
@@ -204,9 +233,11 @@ class RunStore:
         await self._write(lambda connection: connection.execute(insert(ATTEMPTS), row))
         return number
 
-    async def answered(self, attempt: str, answer: str, prompt_digest: str) -> None:
-        """Store the model's completed answer; it is never asked for again."""
-        values = {"answer": answer, "prompt_digest": prompt_digest}
+    async def answered(
+        self, attempt: str, answer: str, prompt_digest: str, served: str | None = None
+    ) -> None:
+        """Store the model's completed answer, and what its server reported; never asked again."""
+        values = {"answer": answer, "prompt_digest": prompt_digest, "served": served}
         await self._write(
             lambda connection: connection.execute(
                 update(ATTEMPTS).where(ATTEMPTS.c.attempt == attempt).values(values)

@@ -25,9 +25,13 @@ ATTEMPTS = Table(
     Column("answer", Text),
     Column("prompt_digest", String(71)),
     Column("ended", String(300)),
+    Column("served", Text),
     Index("attempts_by_cell", "run", "cell"),
 )
-"""Every try at a cell: started, then the model's answer, then why it ended without a trace."""
+"""Every try at a cell: started, then the model's answer, then why it ended without a trace.
+
+``served`` is what a server reported beside its answer: model, fingerprint, usage, latency.
+"""
 
 TRACES = Table(
     "traces",

@@ -1,8 +1,8 @@
 """Puts the parts together: from a protocol and folders to a sealed, certified run."""
 
-from retire.wiring.concluding import Finished, require_complete
+from retire.wiring.concluding import Finished, missing_cells, require_complete
 from retire.wiring.preparing import Prepared, Request, load_by_path, prepare
-from retire.wiring.running import execute, reduce_only
+from retire.wiring.running import execute, reduce_only, stability_of
 from retire.wiring.verification import (
     examine_run,
     heads_of,
@@ -18,9 +18,11 @@ __all__ = [
     "execute",
     "heads_of",
     "load_by_path",
+    "missing_cells",
     "prepare",
     "reduce_only",
     "require_complete",
+    "stability_of",
     "verify_certificate",
     "verify_envelope",
 ]

@@ -10,16 +10,20 @@ from retire.certify.certificate import Surroundings
 from retire.certify.certifying import Certified, Run, certify, licensing_cells, placements
 from retire.certify.hypotheses import Hypotheses, run_hypotheses
 from retire.certify.joining import Evidence, Finding, join, outcomes_of
+from retire.certify.stability import read_stability, stated_of
 from retire.domain.errors import IncompleteError
 from retire.domain.trace import outcome_root, record_root
+from retire.runner.folder import read_json
 from retire.runner.opening import open_evidence, open_reductions
 from retire.runner.sealing import head_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from retire.certify.stability import Stability
     from retire.deployments import Deployment
     from retire.matrix import Plan
+    from retire.runner.folder import RunFolder
     from retire.wiring.preparing import Prepared
 
 
@@ -71,6 +75,7 @@ def conclude(
         ),
         evidence_kind(prepared.deployments),
         prior_runs(prepared),
+        kept_stability(prepared.folder, prepared.plan),
     )
     return Finished(
         prepared=prepared,
@@ -94,6 +99,7 @@ def described(
     roots: tuple[str, str],
     kind: str,
     prior: int,
+    stability: Mapping[str, Mapping[str, Any]],
 ) -> Surroundings:
     """Return what every certificate of a run repeats of it, when it is made and when verified.
 
@@ -104,6 +110,7 @@ def described(
         roots: Outcome root and record root.
         kind: The kind of evidence that its deployments give.
         prior: How many earlier runs judged the same pair.
+        stability: What was measured of each deployment.
     """
     return Surroundings(
         plan=plan.statement,
@@ -116,7 +123,30 @@ def described(
         heads={name: head_json(head) for name, head in evidence.heads.items()},
         findings=findings,
         prior_runs=prior,
+        stability=stability,
     )
+
+
+def kept_stability(folder: RunFolder, plan: Plan) -> dict[str, dict[str, Any]]:
+    """Return what a run's folder holds of its deployments' stability, by deployment.
+
+    Raises:
+        InputError: The file is damaged, or was measured with other deployments or skills.
+    """
+    if not folder.stability.exists():
+        return {}
+    where = str(folder.stability)
+    kept = read_json(folder.stability)
+    items = kept.get("measurements", ()) if isinstance(kept, dict) else ()
+    measured = [read_stability(json.dumps(item).encode(), where) for item in items]
+    return fitting(measured, plan)
+
+
+def fitting(measured: Sequence[Stability], plan: Plan) -> dict[str, dict[str, Any]]:
+    """Return what certificates state of measurements; raises InputError where one does not fit."""
+    statement: Mapping[str, Any] = plan.statement
+    skills = {key: str(value["skill"]) for key, value in statement["bundles"].items()}
+    return stated_of(measured, statement["deployments"], skills)
 
 
 def evidence_kind(deployments: Mapping[str, Deployment]) -> str:
@@ -148,11 +178,17 @@ def require_complete(finished: Finished) -> None:
     Raises:
         IncompleteError: Names the first missing cells and why.
     """
+    if (missing := missing_cells(finished)) is not None:
+        raise missing
+
+
+def missing_cells(finished: Finished) -> IncompleteError | None:
+    """Return the error that names the first cells without evidence, if there are any."""
     if not finished.incomplete:
-        return
+        return None
     cells: Sequence[tuple[str, str]] = sorted(finished.incomplete.items())
     named = "; ".join(f"{cell}: {why}" for cell, why in cells[:3])
-    raise IncompleteError(
+    return IncompleteError(
         f"{len(cells)} cells have no evidence ({named})",
         where=str(finished.prepared.folder.root),
         mend="Run the same command again to try these cells again",

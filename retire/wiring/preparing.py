@@ -6,20 +6,23 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from retire.bundle import load_bundle
-from retire.deployments import deployment_named
+from retire.deployments import EMBEDDED, Catalog
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import NotAReduction
 from retire.matrix import Plan, fix_plan
 from retire.runner.folder import RunFolder
 from retire.runner.opening import bundle_digests
 from retire.skill import align, parse
+from retire.wiring.concluding import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from retire.bundle import Bundle
+    from retire.certify.stability import Stability
     from retire.deployments import Deployment
+    from retire.deployments.budget import Budget
     from retire.matrix import Protocol
 
 
@@ -34,6 +37,9 @@ class Request:
         concurrency: Attempts under way at once.
         candidates: Candidate ``SKILL.md`` bytes by bundle; without them the run reduces.
         candidate_names: What messages call each candidate, usually its path.
+        catalog: Where the protocol's deployments are looked up.
+        stability: Measurements that the certificates state.
+        budget: What the run may spend, over all its passes.
     """
 
     protocol: Protocol
@@ -42,6 +48,9 @@ class Request:
     concurrency: int = 16
     candidates: Mapping[str, bytes] = field(default_factory=dict)
     candidate_names: Mapping[str, str] = field(default_factory=dict)
+    catalog: Catalog = EMBEDDED
+    stability: tuple[Stability, ...] = ()
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ def prepare(request: Request) -> Prepared:
         InputError: A bundle, a candidate or a deployment cannot be used.
     """
     bundles = {key: load_bundle(request.folders[key]) for key in request.protocol.bundles}
-    deployments = {name: deployment_named(name) for name in request.protocol.deployments}
+    deployments = {name: request.catalog.named(name) for name in request.protocol.deployments}
     deletions = {
         key: _deletions_of(
             bundles[key], data, request.candidate_names.get(key, f"candidate for {key}")
@@ -77,6 +86,7 @@ def prepare(request: Request) -> Prepared:
         {name: digest_of(dict(item.identity)) for name, item in deployments.items()},
         {key: sha256(data) for key, data in request.candidates.items()},
     )
+    fitting(request.stability, plan)
     return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
 
 

@@ -5,22 +5,30 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from retire.bundle import read_files
+from retire.deployments import DeploymentFault
+from retire.domain.errors import IncompleteError
 from retire.runner.attempt import AttemptRunner
 from retire.runner.engine import Engine, Progress, Surroundings
 from retire.runner.folder import read_json, write_json, write_lines, write_whole
 from retire.runner.processes import running_programs
+from retire.runner.recording import write_cassette
 from retire.runner.sealing import seal
+from retire.runner.stability import measure_stability
 from retire.skill import render
 from retire.store import RunStore
 from retire.wiring.concluding import Finished, conclude
+from retire.wiring.spending import within_budget
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
+    from retire.bundle import Bundle
+    from retire.certify.stability import Stability
+    from retire.deployments import Deployment
     from retire.reduce import Reduction
     from retire.runner.folder import RunFolder
     from retire.runner.processes import Programs
@@ -45,14 +53,18 @@ async def execute(
     incomplete: dict[str, str] = {}
     try:
         store.bind(prepared.plan.digest, prepared.plan.statement)
+        prepared = within_budget(prepared, store)
         _copy_inputs(prepared)
         finished = folder.seal.exists() and store.done() >= {
             cell.key for cell in prepared.plan.cells
         }
         if not finished:
             folder.reopen()
-            incomplete = await _run_programs(prepared, store, progress, seconds)
-            write_json(folder.timings, seconds)
+            try:
+                incomplete = await _run_programs(prepared, store, progress, seconds)
+            finally:
+                write_cassette(folder, store, prepared.deployments)
+                write_json(folder.timings, seconds)
     finally:
         store.close()
     began = time.perf_counter()
@@ -86,7 +98,11 @@ async def _ready_engine(
 ) -> AsyncIterator[tuple[Engine, Programs]]:
     """Start the programs over the run's copies, and have what an earlier pass cut observed."""
     copies = [prepared.folder.bundles / key for key in prepared.bundles]
-    async with running_programs(prepared.folder.processes, copies) as programs, store:
+    async with (
+        running_programs(prepared.folder.processes, copies) as programs,
+        store,
+        _open(prepared.deployments),
+    ):
         attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
         given = Surroundings(
             prepared.bundles,
@@ -95,11 +111,51 @@ async def _ready_engine(
             store,
             attempts,
             progress,
-            prepared.request.concurrency,
+            max(prepared.request.concurrency, _calls_at_once(prepared)),
         )
         engine = Engine(prepared.plan, given)
         await engine.sight_cut_attempts()
         yield engine, programs
+
+
+async def stability_of(
+    deployment: Deployment,
+    bundles: Mapping[str, Bundle],
+    seed: int,
+    repetitions: int,
+    progress: Progress,
+) -> Stability:
+    """Ask every member of every bundle twice; nothing is proposed to any door.
+
+    Raises:
+        IncompleteError: The deployment cannot be made ready.
+    """
+    async with _open({deployment.name: deployment}):
+        return await measure_stability(deployment, bundles, seed, repetitions, progress)
+
+
+@asynccontextmanager
+async def _open(deployments: Mapping[str, Deployment]) -> AsyncIterator[None]:
+    """Have every deployment ready.
+
+    Raises:
+        IncompleteError: One cannot be made ready.
+    """
+    async with AsyncExitStack() as opened:
+        for name, deployment in deployments.items():
+            try:
+                await deployment.open()
+            except DeploymentFault as fault:
+                raise IncompleteError(
+                    str(fault), where=name, mend="Run the same command again when it is there"
+                ) from fault
+            opened.push_async_callback(deployment.close)
+        yield
+
+
+def _calls_at_once(prepared: Prepared) -> int:
+    """Return how many calls keep all deployments busy that state how many they take."""
+    return sum(item.concurrency or 0 for item in prepared.deployments.values())
 
 
 async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -158,6 +214,11 @@ def _write_reduction(
 def _copy_inputs(prepared: Prepared) -> None:
     """Keep the bundles beside the evidence: a certificate is verified against these copies."""
     write_json(prepared.folder.plan, prepared.plan.statement)
+    if prepared.request.stability:
+        measured = [
+            item.model_dump(mode="json", by_alias=True) for item in prepared.request.stability
+        ]
+        write_json(prepared.folder.stability, {"measurements": measured})
     for key, source in prepared.request.folders.items():
         target = prepared.folder.bundles / key
         if not target.exists():
@@ -179,10 +240,12 @@ async def reduce_only(prepared: Prepared, progress: Progress) -> dict[tuple[str,
     store = RunStore(prepared.folder.database)
     try:
         store.bind(prepared.plan.digest, prepared.plan.statement)
+        prepared = within_budget(prepared, store)
         _copy_inputs(prepared)
         async with _ready_engine(prepared, store, progress) as (engine, _):
             reductions = await engine.reduce()
             keep_reductions(prepared, reductions)
             return reductions
     finally:
+        write_cassette(prepared.folder, store, prepared.deployments)
         store.close()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from retire.bundle import load_bundle
 from retire.bundle.loading import bundles_by_id
 from retire.certify.envelope import open_envelope
-from retire.deployments import deployment_named, known_deployments
+from retire.deployments import EMBEDDED
 from retire.domain.digests import digest_of
 from retire.runner.folder import RunFolder, read_json
 from retire.runner.opening import (
@@ -18,12 +18,13 @@ from retire.runner.opening import (
     reduced_texts,
 )
 from retire.runner.verifying import Examined, Subject, Verification, examine, verify
-from retire.wiring.concluding import described, evidence_kind
+from retire.wiring.concluding import described, evidence_kind, kept_stability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from retire.deployments import Catalog
     from retire.matrix import Plan
 
 
@@ -62,10 +63,11 @@ def verify_certificate(
     trusted: Sequence[str] | None,
     against: Sequence[Path],
     run: Examined | None = None,
+    catalog: Catalog = EMBEDDED,
 ) -> tuple[Verification, str]:
     """Verify a certificate that lies in its run's folder; otherwise as verify_envelope."""
     folder = RunFolder(path.resolve().parent.parent)
-    return verify_envelope(read_json(path), str(path), folder, trusted, against, run)
+    return verify_envelope(read_json(path), str(path), folder, trusted, against, run, catalog)
 
 
 def verify_envelope(
@@ -75,6 +77,7 @@ def verify_envelope(
     trusted: Sequence[str] | None,
     against: Sequence[Path],
     run: Examined | None = None,
+    catalog: Catalog = EMBEDDED,
 ) -> tuple[Verification, str]:
     """Verify a certificate against a run's folder; returns the result and the kind of evidence.
 
@@ -85,6 +88,7 @@ def verify_envelope(
         trusted: Public keys (hex) that the reader trusts; None if none were given.
         against: Bundles as they stand now.
         run: The folder, if it has been examined already.
+        catalog: The deployments as they are configured now.
 
     Raises:
         InputError: Not a certificate, or not the folder of a finished run.
@@ -94,7 +98,7 @@ def verify_envelope(
     check_statement(statement, where)
     run = run or examine_run(folder.root)
     predicate = statement["predicate"]
-    kind = _verified_kind(run.plan, str(predicate["evidence"]))
+    kind = _verified_kind(run.plan, str(predicate["evidence"]), catalog)
     given = described(
         run.plan,
         run.evidence,
@@ -102,6 +106,7 @@ def verify_envelope(
         (run.outcome_root, run.record_root),
         kind,
         predicate["prior_runs_of_this_pair"],
+        kept_stability(folder, run.plan),
     )
     current = {
         key: load_bundle(place)
@@ -109,19 +114,19 @@ def verify_envelope(
         if key in run.bundles
     }
     name = predicate["unit"]["deployment"]["name"]
-    identities = {name: deployment_named(name).identity} if name in known_deployments() else {}
+    identities = {name: catalog.named(name).identity} if name in catalog.names else {}
     return verify(Subject(statement, signer, run), trusted, current, identities, given), kind
 
 
-def _verified_kind(plan: Plan, stated: str) -> str:
+def _verified_kind(plan: Plan, stated: str, catalog: Catalog) -> str:
     """Return the kind of evidence that the plan's deployments give, not what a signer says.
 
     Where one of them is unknown here or configured differently, the stated kind is all there is.
     """
     names = plan.protocol.deployments
-    if not set(names) <= set(known_deployments()):
+    if not set(names) <= set(catalog.names):
         return stated
-    present = {name: deployment_named(name) for name in names}
+    present = {name: catalog.named(name) for name in names}
     as_planned = all(
         digest_of(dict(item.identity)) == plan.statement["deployments"].get(name)  # type: ignore[union-attr]  # a mapping
         for name, item in present.items()

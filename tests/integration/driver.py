@@ -21,18 +21,19 @@ import sys
 from collections import Counter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from retire import wiring
 from retire.bundle import load_bundle
-from retire.deployments.port import DeploymentFault
+from retire.deployments import EMBEDDED, Call, Catalog, Completion, DeploymentFault
 from retire.domain.cell import Mediation
 from retire.domain.errors import RetireError
 from retire.matrix import Protocol
 from retire.runner import wire
 from retire.skill import render
-from retire.wiring import preparing, running
+from retire.wiring import running
 from sink.proposal import RawAnswer
 
 PANEL = Path(__file__).resolve().parents[2] / "bundles" / "panel"
@@ -105,10 +106,13 @@ class Deployment:
         self.name = inner.name
         self.identity = inner.identity
         self.evidence = inner.evidence
+        self.concurrency = inner.concurrency
+        self.open = inner.open
+        self.close = inner.close
 
-    async def propose(self, messages: Any, tools: Any, seed: int) -> RawAnswer:
+    async def propose(self, messages: Any, tools: Any, call: Call) -> Completion:
         if self._config.calls:
-            asked = json.dumps([messages, seed], sort_keys=True).encode()
+            asked = json.dumps([messages, call.seed], sort_keys=True).encode()
             line = f"{self.name} {hashlib.sha256(asked).hexdigest()}\n"
             fd = os.open(self._config.calls, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             os.write(fd, line.encode())
@@ -118,8 +122,9 @@ class Deployment:
             self._config.failing_calls -= 1
             raise DeploymentFault("the endpoint is down")
         if self._config.answers:
-            return RawAnswer(mode="json", text=self._config.answers, finish_reason="stop")
-        return await self._inner.propose(messages, tools, seed)
+            text = self._config.answers
+            return Completion(RawAnswer(mode="json", text=text, finish_reason="stop"))
+        return await self._inner.propose(messages, tools, call)
 
 
 class Door:
@@ -178,7 +183,7 @@ def limit_files(size: int) -> None:
 
 def put_faults_around(config: Config) -> None:
     """Wrap what the wiring puts together."""
-    start, known, seal = running.running_programs, preparing.deployment_named, running.seal
+    start, seal = running.running_programs, running.seal
 
     @asynccontextmanager
     async def announced(state: Path, bundles: Any) -> Any:
@@ -210,7 +215,6 @@ def put_faults_around(config: Config) -> None:
         await seal(*arguments)
 
     running.running_programs = announced
-    preparing.deployment_named = lambda name: Deployment(known(name), config)
     running.seal = announced_seal
     if config.silence_seconds:
         wire.DEADLINE_SECONDS = config.silence_seconds
@@ -241,7 +245,13 @@ def request_of(config: Config) -> wiring.Request:
         out=Path(config.out),
         concurrency=config.concurrency,
         candidates=candidates,
+        catalog=Catalog({name: partial(wrapped, name, config) for name in EMBEDDED.names}),
     )
+
+
+def wrapped(name: str, config: Config) -> Deployment:
+    """Return a deployment with the run's faults around it."""
+    return Deployment(EMBEDDED.named(name), config)
 
 
 def counted_as(row: dict[str, Any]) -> str:

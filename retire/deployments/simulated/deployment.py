@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from retire.deployments.port import Completion
 from retire.deployments.simulated.reader import propose
 from sink.proposal import RawAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from retire.deployments.port import Call
     from retire.deployments.simulated.profiles import Profile
 
 
@@ -31,9 +33,20 @@ class SimulatedDeployment:
         """Simulated: fixtures that exercise the method, not a model."""
         return "simulated"
 
+    @property
+    def concurrency(self) -> int | None:
+        """It does not matter: an answer takes no time of anybody else's."""
+        return None
+
+    async def open(self) -> None:
+        """Need nothing."""
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], seed: int
-    ) -> RawAnswer:
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+    ) -> Completion:
         """Answer at once."""
-        text = propose(messages, tools, seed, self.profile)
-        return RawAnswer(mode="json", text=text, finish_reason="stop")
+        text = propose(messages, tools, call.seed, self.profile)
+        return Completion(RawAnswer(mode="json", text=text, finish_reason="stop"))

@@ -8,6 +8,7 @@ import pytest
 
 from retire.cli.inputs import check_deployments, many, printable, protocol_for, read_skill
 from retire.cli.matrix import changed
+from retire.deployments import EMBEDDED
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_a_changed_seed_out_of_range_names_its_option() -> None:
 
 def test_an_unknown_deployment_names_the_protocol_file() -> None:
     with pytest.raises(InputError) as caught:
-        check_deployments(protocol_for(**{**GOOD, "deployments": ("plian",)}), "p.yaml")
+        check_deployments(protocol_for(**{**GOOD, "deployments": ("plian",)}), "p.yaml", EMBEDDED)
     assert caught.value.where == "p.yaml"
     assert "plain" in caught.value.mend
 

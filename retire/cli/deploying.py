@@ -1,0 +1,69 @@
+"""Which deployments a command can name: options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from retire.certify.stability import Stability, read_stability
+from retire.cli.inputs import read_input
+from retire.deployments.assembling import REPLAY, catalog_of, read_cassette
+from retire.domain.errors import InputError
+from retire.settings import read_secret
+
+if TYPE_CHECKING:
+    from retire.deployments import Catalog
+    from retire.settings import Settings
+
+StabilityOption = Annotated[
+    list[Path] | None,
+    typer.Option("--stability", help="What `retire stability` measured; certificates state it."),
+]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option("--budget", help="Stop before it is passed: '5 EUR', '200 calls', '1M tokens'."),
+]
+DeploymentsOption = Annotated[
+    Path | None,
+    typer.Option("--deployments", help="Deployments file (or RETIRE_DEPLOYMENTS)."),
+]
+
+
+def chosen_catalog(file: Path | None, settings: Settings, *, asks: bool = True) -> Catalog:
+    """Return the deployments of a command.
+
+    Args:
+        file: What ``--deployments`` names.
+        settings: The environment; its file is taken where the option names none.
+        asks: Whether models will be asked; otherwise no key needs to be there.
+
+    Raises:
+        InputError: The file cannot be used.
+    """
+    return catalog_of(file or settings.deployments, settings.models, read_secret if asks else None)
+
+
+def read_measurements(paths: list[Path] | None) -> tuple[Stability, ...]:
+    """Read what ``--stability`` names; raises InputError where a file is no measurement."""
+    return tuple(read_stability(read_input(path), str(path)) for path in paths or [])
+
+
+def chosen_deployment(name: str, catalog: Catalog) -> tuple[str, Catalog]:
+    """Return the name of a deployment and the catalog it is in; ``replay:FILE`` opens a recording.
+
+    Raises:
+        InputError: The recording cannot be used, or holds several deployments.
+    """
+    if not name.startswith(REPLAY):
+        return name, catalog
+    cassette = read_cassette(Path(name.removeprefix(REPLAY)))
+    if len(cassette.identities) != 1:
+        raise InputError(
+            f"the recording holds {len(cassette.identities)} deployments "
+            f"({', '.join(sorted(cassette.identities))})",
+            where=cassette.name,
+            mend="Repeat the whole run: retire matrix --replay FILE",
+        )
+    return next(iter(cassette.identities)), catalog.replaying(cassette)

@@ -1,0 +1,228 @@
+"""Cassettes: what live deployments answered, recorded so that a run can be repeated without them.
+
+A cassette is gzip-compressed JSON lines. The first line is the header: the schema and, by name,
+the identity of every recorded deployment. Every other line is one answer, filed under the digest
+of its request, its sample and its repetition, so that repetitions stay apart. Two cells of a plan
+can ask the same (two conditions that render the same text); ``place`` then tells their answers
+apart. A replayed answer is the recorded one, byte for byte.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from retire.deployments.port import Call, Completion, DeploymentFault, Served
+from retire.domain.digests import digest_of, sha256
+from retire.domain.errors import InputError
+from retire.prompts.prompt import request_digest
+from sink.proposal import RawAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+SCHEMA = "retire.cassette/v1"
+LARGEST = 2**30
+"""Most bytes a cassette may unpack to; a file that is read whole needs a bound."""
+
+_RESTORE = "Restore the file as the run wrote it"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class _Header(_Strict):
+    schema_: Literal["retire.cassette/v1"] = Field(alias="schema")
+    deployments: dict[str, dict[str, Any]]
+
+
+class Recorded(_Strict):
+    """One recorded answer.
+
+    ``request`` is the digest of messages and tools, ``place`` the key of the cell or development
+    task, ``served`` what the server reported beside the answer.
+    """
+
+    deployment: str
+    request: str
+    sample: str
+    repetition: int
+    place: str
+    answer: dict[str, Any]
+    served: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cassette:
+    """A cassette that has been read.
+
+    Attributes:
+        name: Its file, for messages.
+        digest: SHA-256 of its unpacked bytes.
+        identities: Identity of every recorded deployment, by name.
+        answers: Recorded answers by deployment, request, sample and repetition.
+    """
+
+    name: str
+    digest: str
+    identities: Mapping[str, Mapping[str, Any]]
+    answers: Mapping[tuple[str, str, str, int], tuple[Recorded, ...]]
+
+
+def pack(identities: Mapping[str, Mapping[str, Any]], answers: Iterable[Recorded]) -> bytes:
+    """Return the bytes of a cassette; the same answers in any order give the same bytes."""
+    header = {"schema": SCHEMA, "deployments": dict(identities)}
+    lines = sorted({_line(answer.model_dump()) for answer in answers})
+    # No time and no name in the gzip header: equal recordings are equal files.
+    return gzip.compress(b"".join([_line(header), *lines]), mtime=0)
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def unpack(data: bytes, name: str) -> Cassette:
+    """Read a cassette.
+
+    Raises:
+        InputError: It is no cassette, is damaged, or is too large; names file and line.
+    """
+    text = _decompressed(data, name)
+    lines = text.removesuffix(b"\n").split(b"\n")
+    if not text:
+        raise InputError("the cassette is empty", where=name, mend=_RESTORE)
+    header = _read(_Header, lines[0], name, 1)
+    found: dict[tuple[str, str, str, int], list[Recorded]] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        recorded = _read(Recorded, line, name, number)
+        _check_answer(recorded, name, number)
+        if recorded.deployment not in header.deployments:
+            raise InputError(
+                f"the deployment {recorded.deployment!r} is not in the header",
+                where=f"{name}:{number}",
+                mend=_RESTORE,
+            )
+        key = (recorded.deployment, recorded.request, recorded.sample, recorded.repetition)
+        found.setdefault(key, []).append(recorded)
+    answers = {key: tuple(items) for key, items in found.items()}
+    return Cassette(name, sha256(text), header.deployments, answers)
+
+
+def _decompressed(data: bytes, name: str) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        text = unpacker.decompress(data, LARGEST)
+    except zlib.error as error:
+        raise InputError(
+            "this is not a cassette (gzip-compressed JSON lines), or it is damaged",
+            where=name,
+            mend=_RESTORE,
+        ) from error
+    if unpacker.unconsumed_tail:
+        raise InputError(f"it unpacks to more than {LARGEST} bytes", where=name, mend=_RESTORE)
+    if not unpacker.eof or unpacker.unused_data:
+        raise InputError("the cassette is cut, or something follows it", where=name, mend=_RESTORE)
+    return text
+
+
+def _read(model: type[Model], line: bytes, name: str, number: int) -> Model:
+    try:
+        return model.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(
+            f"this is no line of a cassette ({place or 'the line'}: {first['msg']})",
+            where=f"{name}:{number}",
+            mend=_RESTORE,
+        ) from error
+
+
+def _check_answer(recorded: Recorded, name: str, number: int) -> None:
+    try:
+        RawAnswer.model_validate_json(json.dumps(recorded.answer))
+        Served(**recorded.served)
+    except (ValidationError, TypeError) as error:
+        raise InputError(
+            "the recorded answer has not the shape of one",
+            where=f"{name}:{number}",
+            mend=_RESTORE,
+        ) from error
+
+
+def served_json(served: Served) -> dict[str, Any]:
+    """Return what a server reported as JSON."""
+    return asdict(served)
+
+
+class ReplayDeployment:
+    """Repeats what one deployment answered; a request that was not recorded has no answer.
+
+    Args:
+        cassette: The recording.
+        name: Which of its deployments.
+    """
+
+    evidence = "replayed"
+    concurrency: int | None = None
+
+    def __init__(self, cassette: Cassette, name: str) -> None:
+        self.name = name
+        self._cassette = cassette
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The recording, and the deployment that was recorded."""
+        recorded = dict(self._cassette.identities[self.name])
+        return {
+            "provider": "replay",
+            "cassette": self._cassette.digest,
+            "recorded": recorded,
+            "recorded_digest": digest_of(recorded),
+        }
+
+    async def open(self) -> None:
+        """Need nothing."""
+
+    async def close(self) -> None:
+        """Hold nothing."""
+
+    async def propose(
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+    ) -> Completion:
+        """Answer as recorded; raises DeploymentFault where nothing was recorded."""
+        key = (self.name, request_digest(messages, tools), call.sample, call.repetition)
+        recorded = self._cassette.answers.get(key, ())
+        chosen = _one_of(recorded, call.place)
+        if chosen is None:
+            raise DeploymentFault(
+                f"{self._cassette.name} holds no answer to this request "
+                f"({key[1][:23]}..., {call.sample}, repetition {call.repetition})"
+            )
+        answer = RawAnswer.model_validate_json(json.dumps(chosen.answer))
+        return Completion(answer, Served(**chosen.served))
+
+
+def _one_of(recorded: Sequence[Recorded], place: str) -> Recorded | None:
+    """Return the answer recorded for a place, or the only one that was ever given."""
+    for item in recorded:
+        if item.place == place:
+            return item
+    alike = all(item.answer == recorded[0].answer for item in recorded)
+    return recorded[0] if recorded and alike else None
+
+
+def recorded_deployments(cassette: Cassette) -> Iterator[ReplayDeployment]:
+    """Yield every deployment of a cassette."""
+    for name in sorted(cassette.identities):
+        yield ReplayDeployment(cassette, name)
