@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from retire.bundle import load_bundle
 from retire.deployments import EMBEDDED, Catalog
+from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import NotAReduction
 from retire.matrix import Plan, fix_plan
@@ -79,6 +80,7 @@ def prepare(request: Request) -> Prepared:
         )
         for key, data in request.candidates.items()
     }
+    _check_tools(deployments, bundles)
     plan = fix_plan(
         request.protocol,
         {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
@@ -88,6 +90,13 @@ def prepare(request: Request) -> Prepared:
     )
     fitting(request.stability, plan)
     return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
+
+
+def _check_tools(deployments: Mapping[str, Deployment], bundles: Mapping[str, Bundle]) -> None:
+    for deployment in deployments.values():
+        if isinstance(deployment, OpenAIDeployment):
+            for bundle in bundles.values():
+                deployment.check_tools(bundle.tools)
 
 
 def _deletions_of(bundle: Bundle, candidate: bytes, name: str) -> tuple[str, ...]:

@@ -111,7 +111,8 @@ async def _ready_engine(
             store,
             attempts,
             progress,
-            max(prepared.request.concurrency, _calls_at_once(prepared)),
+            # While some attempts wait for an answer, others are frozen, decided and observed.
+            prepared.request.concurrency + _calls_at_once(prepared),
         )
         engine = Engine(prepared.plan, given)
         await engine.sight_cut_attempts()

@@ -116,7 +116,7 @@ LINES = gzip.decompress(pack(IDENTITIES, [recorded("one")])).decode().splitlines
 
 
 def packed(*lines: str) -> bytes:
-    return gzip.compress("".join(line + "\n" for line in lines).encode())
+    return gzip.compress("".join(line + "\n" for line in lines).encode(), mtime=0)
 
 
 def changed(line: str, **values: Any) -> str:
@@ -128,7 +128,7 @@ def changed(line: str, **values: Any) -> str:
     [
         (b"", ""),
         (b"not gzip", ""),
-        (gzip.compress(b""), ""),
+        (gzip.compress(b"", mtime=0), ""),
         (packed(*LINES)[:-9], ""),
         (packed(*LINES) + b"more", ""),
         (packed(changed(LINES[0], schema="retire.cassette/v9"), LINES[1]), ":1"),
