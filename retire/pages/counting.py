@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from retire.certify.certifying import Certified
     from retire.domain.cell import Cell
     from retire.domain.outcome import Outcome
+    from retire.matrix import Protocol
     from retire.wiring import Finished
 
 TASK_VALUE_FULL = "B1_task_value"
@@ -37,7 +38,11 @@ class Labelled:
 
 def conditions_run(finished: Finished) -> tuple[Labelled, ...]:
     """Return what the plan declares, task value first, then the audit, B1 to B6."""
-    protocol = finished.prepared.plan.protocol
+    return conditions_declared(finished.prepared.plan.protocol)
+
+
+def conditions_declared(protocol: Protocol) -> tuple[Labelled, ...]:
+    """Return what a protocol declares, task value first, then the audit, B1 to B6."""
     task_value = (
         Labelled("B0", Sample.TASK_VALUE, Condition.B0),
         Labelled(TASK_VALUE_FULL, Sample.TASK_VALUE, Condition.B1),
@@ -104,9 +109,19 @@ class Counts:
     """Answers every count of one finished run; the outcomes are grouped once."""
 
     def __init__(self, finished: Finished) -> None:
-        self._outcomes: Mapping[Arm, tuple[Outcome, ...]] = by_arm(finished.run.outcomes)
+        self._group(finished.run.outcomes, finished.prepared.plan.cells)
+
+    @classmethod
+    def over(cls, outcomes: Iterable[Outcome], cells: Iterable[Cell]) -> Counts:
+        """Return the counts of some outcomes out of the cells that were declared."""
+        counts = cls.__new__(cls)
+        cls._group(counts, outcomes, cells)
+        return counts
+
+    def _group(self, outcomes: Iterable[Outcome], cells: Iterable[Cell]) -> None:
+        self._outcomes: Mapping[Arm, tuple[Outcome, ...]] = by_arm(outcomes)
         self._declared: dict[Arm, list[Cell]] = {}
-        for cell in finished.prepared.plan.cells:
+        for cell in cells:
             arm = Arm(cell.sample, cell.deployment, cell.condition)
             self._declared.setdefault(arm, []).append(cell)
 

@@ -41,7 +41,7 @@ def deleted_words(bundle: Bundle, item: Certified, *, guidance: bool) -> str:
     lines = [paragraph(gone, "  ", "  ")]
     for clause in conditions:
         lines.append(_clause_line(clause))
-        words = _condition_words(roles[clause.id], supports.get(clause.id))
+        words = condition_words(roles[clause.id], supports.get(clause.id))
         lines.append(paragraph(words, " " * 12))
     if others and not guidance:
         lines.append(f"  And {many(len(others), 'clause')} of task guidance.")
@@ -55,7 +55,8 @@ def _clause_line(clause: Clause) -> str:
     return f"  line {clause.first_line:>3}  {quoted(clause.text, _SHOWN)}"
 
 
-def _condition_words(entry: LedgerEntry, support: ClauseSupport | None) -> str:
+def condition_words(entry: LedgerEntry, support: ClauseSupport | None) -> str:
+    """Return what the ledger and the audit say of a deleted condition."""
     if entry.predicate is None or support is None or support.status is None:
         return (
             f"Execution condition ({entry.kind}); the audit flips predicates only, "

@@ -38,17 +38,18 @@ def trace_words(bundle: Bundle, body: Mapping[str, Any]) -> str:
     member = bundle.member(str(body["cell"]["member"]))
     parts = {
         "asked": quoted(bundle.tasks.locked.request, _LONG),
-        "flipped": _flipped(bundle, member),
-        "proposed": _proposed(body["d1"]),
-        "door": _door(body["d2"]),
-        "observer": _seen(bundle, body["d3"]),
+        "flipped": flipped_words(bundle, member),
+        "proposed": proposed_words(body["d1"]),
+        "door": door_words(body["d2"]),
+        "observer": seen_words(bundle, body["d3"]),
     }
     return "\n".join(
         paragraph(words, f"{_INDENT}{name:<10}", _REST) for name, words in parts.items()
     )
 
 
-def _flipped(bundle: Bundle, member: Member) -> str:
+def flipped_words(bundle: Bundle, member: Member) -> str:
+    """Return which fact an invalid member flips, from what to what."""
     if member.path is None:
         return "nothing: this is the authorized member"
     before = json.loads(bundle.member("authorized").snapshot)
@@ -73,7 +74,8 @@ def _follow(value: Any, path: str) -> tuple[list[str], str]:  # noqa: ANN401  # 
     return [*names, parts[-1].replace("_", " ")], str(value)
 
 
-def _proposed(d1: Mapping[str, Any]) -> str:
+def proposed_words(d1: Mapping[str, Any]) -> str:
+    """Return the first stage: what the model proposed, or why nothing."""
     if "tool" not in d1:
         return f"nothing ({d1['outcome']}): {quoted(str(d1.get('text', '')), _LONG)}"
     arguments = ", ".join(
@@ -90,7 +92,8 @@ def _scalar(value: object) -> str:
     return json.dumps(text[1:], ensure_ascii=False) if text.startswith("'") else text.lstrip("#")
 
 
-def _door(d2: Mapping[str, Any]) -> str:
+def door_words(d2: Mapping[str, Any]) -> str:
+    """Return the second stage: what the door decided, and what the device answered."""
     match d2["outcome"]:
         case "unmediated":
             words = "no check stood before the device; the proposal was sent"
@@ -106,7 +109,8 @@ def _door(d2: Mapping[str, Any]) -> str:
     return words + detail + status
 
 
-def _seen(bundle: Bundle, d3: Mapping[str, Any]) -> str:
+def seen_words(bundle: Bundle, d3: Mapping[str, Any]) -> str:
+    """Return the third stage: what the observer saw."""
     kind = str(d3["evidence_class"]).replace("_", " ")
     effect = protected_words(bundle)
     if d3.get("leaked_in_earlier_attempt"):

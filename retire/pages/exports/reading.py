@@ -112,6 +112,29 @@ def read_judged(statement: Mapping[str, Any], skill: SkillDocument) -> Judged:
         ) from error
 
 
+def read_certified(statement: Mapping[str, Any]) -> Certified:
+    """Read what a statement says of one deployment and condition, over one bundle or a panel.
+
+    Raises:
+        InputError: Not a statement of a certificate.
+    """
+    try:
+        return _certified(statement, statement["predicate"])
+    except SHAPE as error:
+        raise InputError(
+            f"this is no certificate ({type(error).__name__}: {error})",
+            mend="It may come from another version: use the same version as whoever signed it",
+        ) from error
+
+
+def read_findings(statement: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Read what the certifier found that does not fit together; the statement was read before."""
+    return tuple(
+        Finding(str(it["kind"]), str(it["where"]), str(it["what"]))
+        for it in statement["predicate"]["findings"]
+    )
+
+
 def _judged(statement: Mapping[str, Any], skill: SkillDocument) -> Judged:
     predicate = statement["predicate"]
     removed = predicate["unit"]["deleted_clauses"]
@@ -131,10 +154,7 @@ def _judged(statement: Mapping[str, Any], skill: SkillDocument) -> Judged:
         repetitions=int(predicate["plan"]["statement"]["protocol"]["repetitions"]),
         plan_digest=str(predicate["plan"]["digest"]),
         outcome_root=str(predicate["outcome_root"]),
-        findings=tuple(
-            Finding(str(it["kind"]), str(it["where"]), str(it["what"]))
-            for it in predicate["findings"]
-        ),
+        findings=read_findings(statement),
         leaks=tuple(
             LeakCount(str(it["member"]), int(it["effects"]))
             for it in predicate["beside_the_verdict"]["leaks"]
@@ -216,11 +236,13 @@ def _support(entry: Mapping[str, Any]) -> ClauseSupport:
         licensing=_truths(entry["licensing_evidence"]),
         audit=_truths(entry["audit"]),
         effects=int(entry["protected_effects"]),
-        stops={
-            Stop(Stage(it["stage"]), str(it["reason"]), str(it["parameter"])): int(it["cells"])
-            for it in entry["stopped"]
-        },
+        stops={read_stop(it): int(it["cells"]) for it in entry["stopped"]},
     )
+
+
+def read_stop(entry: Mapping[str, Any]) -> Stop:
+    """Read where cells stopped."""
+    return Stop(Stage(entry["stage"]), str(entry["reason"]), str(entry["parameter"]))
 
 
 def _truths(counts: Mapping[str, Any]) -> TruthCounts:

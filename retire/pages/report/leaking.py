@@ -1,0 +1,102 @@
+"""Every leaking cell with its three stages; repetitions that went the same way share a line."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from retire.pages.phrases import CONDITIONS
+from retire.pages.traces import door_words, flipped_words, proposed_words, seen_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from retire.domain.cell import Cell, Condition
+    from retire.pages.html.index import Row
+    from retire.pages.html.review import Review
+
+
+@dataclass(frozen=True, slots=True)
+class LeakLine:
+    """Cells of one member that leaked in the same way."""
+
+    bundle: str
+    member: str
+    repetitions: str
+    cells: int
+    flipped: str
+    proposed: str
+    decided: str
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeakGroup:
+    """The leaks of one deployment under one condition."""
+
+    deployment: str
+    condition: str
+    meaning: str
+    cells: int
+    lines: tuple[LeakLine, ...]
+
+
+def leak_groups(
+    review: Review,
+    trace: Callable[[Row], Mapping[str, Any]],
+    deployments: Sequence[str],
+) -> tuple[LeakGroup, ...]:
+    """Return every protected effect on an invalid request, by deployment and condition."""
+    arms: dict[tuple[int, Condition], list[Row]] = defaultdict(list)
+    for row in review.index:
+        cell = row.cell
+        if row.outcome.protected and not cell.authorized and cell.deployment in deployments:
+            arms[deployments.index(cell.deployment), cell.condition].append(row)
+    return tuple(
+        LeakGroup(
+            deployment=deployments[place],
+            condition=str(condition),
+            meaning=CONDITIONS[condition],
+            cells=len(rows),
+            lines=tuple(_lines(review, trace, rows)),
+        )
+        for (place, condition), rows in sorted(arms.items())
+    )
+
+
+def _lines(
+    review: Review, trace: Callable[[Row], Mapping[str, Any]], rows: Sequence[Row]
+) -> Iterator[LeakLine]:
+    alike: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
+    for row in sorted(rows, key=lambda it: it.cell):
+        cell = row.cell
+        body = trace(row)["body"]
+        bundle = review.bundles[cell.bundle]
+        way = (proposed_words(body["d1"]), door_words(body["d2"]), seen_words(bundle, body["d3"]))
+        alike[cell.bundle, cell.member, *way].append(cell)
+    for (key, member, proposed, decided, seen), cells in alike.items():
+        bundle = review.bundles[key]
+        yield LeakLine(
+            bundle=key,
+            member=member,
+            repetitions=numbers_words([cell.repetition for cell in cells]),
+            cells=len(cells),
+            flipped=flipped_words(bundle, bundle.member(member)),
+            proposed=proposed,
+            decided=decided,
+            seen=seen,
+        )
+
+
+def numbers_words(numbers: Sequence[int]) -> str:
+    """Return ascending numbers with runs drawn together: ``1 to 3, 5``."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(
+        f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs
+    )

@@ -1,0 +1,46 @@
+"""The report as one HTML file: nothing outside it is asked for, and nothing in it runs."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from retire.pages.html.shown import visible_markup
+from retire.pages.report.content import capitalised
+from retire.pages.text import many, plain
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from retire.pages.report.content import Report
+
+
+@cache
+def _template() -> Template:
+    made = Environment(
+        loader=PackageLoader("retire.pages.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(
+        many=lambda count, noun: many(int(count), noun), line=plain, opened=capitalised
+    )
+    return made.get_template("report.html")
+
+
+def _finalize(value: object) -> object:
+    """Make what is invisible visible wherever a value stands; it comes out escaped."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return visible_markup(value)
+    return value
+
+
+def report_html(report: Report) -> bytes:
+    """Return the report as a self-contained HTML file, UTF-8."""
+    return _template().render(page=report).encode("utf-8")

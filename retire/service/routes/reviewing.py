@@ -1,0 +1,298 @@
+"""The reviewer's pages: runs, one run, its difference, traces, cells, comparison, certificates."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from retire import pages
+from retire.domain.errors import IncompleteError
+from retire.pages.html import addresses, filters
+from retire.pages.html.cell_page import cell_page
+from retire.pages.html.certificate_page import certificate_page, verified
+from retire.pages.html.compare_page import NAMES, Side, compare_page
+from retire.pages.html.diff_page import diff_page
+from retire.pages.html.run_page import progress, run_page, test_lines
+from retire.pages.html.runs_page import RunsPage, runs_page
+from retire.pages.html.trace_list import traces_page
+from retire.service.reviewing.answering import HEADERS, PageRoute, not_found, page, signed_in
+from retire.service.reviewing.library import ReviewSource
+from retire.service.reviewing.opening import OpenedRun
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+_RUNS = 50
+"""Runs of one page."""
+
+_STATIC = Path(pages.__file__).parent / "html" / "static"
+_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+Made = TypeVar("Made")
+
+
+def _source(request: Request) -> ReviewSource:
+    found: ReviewSource = request.app.state.reviews
+    return found
+
+
+def _owner(request: Request) -> str | None:
+    owner: str | None = request.state.caller.sees
+    return owner
+
+
+@contextmanager
+def _of_these(what: str) -> Iterator[None]:
+    """Turn the absence of what an address names into a page that says so."""
+    try:
+        yield
+    except KeyError as error:
+        raise not_found(what) from error
+
+
+async def _opened(request: Request, run: str) -> OpenedRun:
+    with _of_these("run"):
+        return await _source(request).open(run, _owner(request))
+
+
+def _query(request: Request, *known: str) -> dict[str, str]:
+    query = dict(request.query_params)
+    filters.check_names(query, known)
+    return query
+
+
+async def _made(call: Callable[[], Made], what: str = "part of this run") -> Made:
+    """Build a view model in a thread: it reads files and counts cells."""
+    with _of_these(what):
+        return await asyncio.to_thread(call)
+
+
+def _shown(request: Request, template: str, **context: Any) -> Response:  # noqa: ANN401
+    return page(template, signed_in=signed_in(request), **context)
+
+
+# -- runs --------------------------------------------------------------------------------------
+
+
+@router.get("/")
+@router.get(addresses.ROOT)
+async def begin(request: Request) -> Response:
+    """Lead to the list of runs."""
+    _query(request)
+    return RedirectResponse(addresses.runs(), status_code=303, headers=dict(HEADERS))
+
+
+@router.get(addresses.runs())
+async def show_runs(request: Request) -> Response:
+    """Show the list of runs."""
+    return _shown(request, "runs", page=await _runs(request))
+
+
+@router.get(addresses.LIST)
+async def show_list(request: Request) -> Response:
+    """Give the list alone, as it stands now."""
+    return _shown(request, "_runs", page=await _runs(request))
+
+
+async def _runs(request: Request) -> RunsPage:
+    before = _query(request, "before").get("before", "")
+    with _of_these("run"):
+        rows = await _source(request).runs(_owner(request), before, _RUNS + 1)
+    following = rows[_RUNS - 1].id if len(rows) > _RUNS else ""
+    return runs_page(rows[:_RUNS], before, following)
+
+
+@router.get("/ui/runs/{run}")
+async def show_run(request: Request, run: str) -> Response:
+    """Show one run: verdict, gates, heat map, tests beside, support gap."""
+    query = _query(request, "deployment", "condition")
+    opened = await _opened(request, run)
+
+    def make() -> dict[str, Any]:
+        review = opened.review()
+        chosen = query.get("deployment", ""), query.get("condition", "")
+        shown = run_page(review, *chosen, maps=opened.maps())
+        tests = test_lines(opened.tests()) if opened.tested else None
+        return {"page": shown, "tests": tests}
+
+    return _shown(request, "run", **await _made(make, "candidate"))
+
+
+@router.get("/ui/runs/{run}/progress")
+async def show_progress(request: Request, run: str) -> Response:
+    """Give progress and heat map alone; tells the page to load itself again at the end."""
+    _query(request)
+    opened = await _opened(request, run)
+
+    def make() -> dict[str, Any]:
+        review = opened.review()
+        return {"id": review.id, "progress": progress(review), "maps": opened.maps()}
+
+    made = await _made(make)
+    answer = _shown(request, "_live", **made)
+    if made["progress"].ended:
+        answer.headers["HX-Refresh"] = "true"
+    return answer
+
+
+@router.get("/ui/runs/{run}/tests")
+async def show_tests(request: Request, run: str) -> Response:
+    """Give the hypothesis tests; as a page of its own where no script loads them."""
+    _query(request)
+    opened = await _opened(request, run)
+    tests = await _made(lambda: test_lines(opened.tests()))
+    part = "HX-Request" in request.headers
+    return _shown(request, "_tests" if part else "tests", id=run, tests=tests)
+
+
+@router.get("/ui/runs/{run}/diff")
+async def show_diff(request: Request, run: str) -> Response:
+    """Show a candidate beside the full skill."""
+    query = _query(request, "deployment", "bundle", "condition")
+    opened = await _opened(request, run)
+
+    def make() -> Any:  # noqa: ANN401  # a view model
+        place = query["deployment"], query["bundle"]
+        review = opened.review()
+        if place not in review.deleted:
+            _no_reduction(*place, sealed=review.sealed)
+        return diff_page(review, *place, query["condition"], opened.trials(*place))
+
+    return _shown(request, "diff", page=await _made(make, "candidate"))
+
+
+def _no_reduction(deployment: str, bundle: str, *, sealed: bool) -> None:
+    if sealed:
+        raise KeyError(bundle)
+    raise IncompleteError(
+        "the reduction is not finished yet",
+        where=f"{bundle} for {deployment}",
+        mend="Load the page again in a moment",
+    )
+
+
+# -- traces and cells ----------------------------------------------------------------------------
+
+
+@router.get("/ui/runs/{run}/traces")
+async def show_traces(request: Request, run: str) -> Response:
+    """Show a page of traces."""
+    query = _query(request, *filters.NAMES, "after", "before")
+    wanted = filters.read_filter(query)
+    after, before = (filters.read_number(query, name) for name in ("after", "before"))
+    opened = await _opened(request, run)
+    made = await _made(lambda: traces_page(opened.review(), wanted, after, before))
+    return _shown(request, "traces", page=made)
+
+
+@router.get("/ui/runs/{run}/cells/{number}")
+async def show_cell(request: Request, run: str, number: str) -> Response:
+    """Show one cell as proposal, decision and effect."""
+    wanted = filters.read_filter(_query(request, *filters.NAMES))
+    opened = await _opened(request, run)
+
+    def make() -> Any:  # noqa: ANN401  # a view model
+        review = opened.review()
+        row = review.index.row(filters.read_number({"cell": number}, "cell"))
+        return cell_page(review, row, opened.trace(row), wanted)
+
+    return _shown(request, "cell", page=await _made(make, "cell"))
+
+
+@router.get("/ui/compare")
+async def compare(request: Request) -> Response:
+    """Show two runs, or two deployments of one, cell by cell."""
+    query = _query(request, *NAMES)
+    after = filters.read_number(query, "after")
+    sides = [await _opened(request, query.get(name, "")) for name in ("left", "right")]
+
+    def make() -> Any:  # noqa: ANN401  # a view model
+        left, right = (
+            _side(opened, query.get(f"{name}_deployment", ""))
+            for opened, name in zip(sides, ("left", "right"), strict=True)
+        )
+        return compare_page(left, right, after, differing=query.get("differing") == filters.YES)
+
+    made = await _made(make, "deployment")
+    rows = await _source(request).runs(_owner(request), "", _RUNS)
+    return _shown(request, "compare", page=made, runs=rows)
+
+
+def _side(opened: OpenedRun, deployment: str) -> Side:
+    review = opened.review()
+    if deployment and deployment not in review.plan.protocol.deployments:
+        raise KeyError(deployment)
+    return Side(review, deployment)
+
+
+# -- certificates --------------------------------------------------------------------------------
+
+
+@router.get("/ui/runs/{run}/certificates/{name}")
+async def show_certificate(request: Request, run: str, name: str) -> Response:
+    """Show a certificate; ``verify=yes`` verifies it before the page is shown."""
+    query = _query(request, "verify")
+    opened = await _opened(request, run)
+    result = None
+    if query.get("verify") == filters.YES or opened.verified(name) is not None:
+        result = verified(await _made(lambda: opened.verification(name), "certificate"))
+    made = await _made(lambda: certificate_page(opened.review(), name), "certificate")
+    return _shown(request, "certificate", page=made, result=result)
+
+
+@router.get("/ui/runs/{run}/certificates/{name}/verification")
+async def show_verification(request: Request, run: str, name: str) -> Response:
+    """Verify a certificate here and give the result alone."""
+    _query(request)
+    opened = await _opened(request, run)
+    result = await _made(lambda: opened.verification(name), "certificate")
+    return _shown(request, "_verification", result=verified(result))
+
+
+@router.get("/ui/runs/{run}/certificates/{name}/envelope.json")
+async def download(request: Request, run: str, name: str) -> Response:
+    """Give the signed DSSE envelope as a file."""
+    _query(request)
+    opened = await _opened(request, run)
+    signed = await _made(lambda: opened.review().named(name), "certificate")
+    body = json.dumps(signed.envelope, indent=2, sort_keys=True, ensure_ascii=True)
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
+    headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{safe}.json"'}
+    return Response(body + "\n", media_type="application/json", headers=headers)
+
+
+# -- what pages are drawn with -------------------------------------------------------------------
+
+
+def _read_static() -> Mapping[str, tuple[bytes, str]]:
+    return {
+        path.name: (path.read_bytes(), _KINDS[path.suffix])
+        for path in _STATIC.iterdir()
+        if path.suffix in _KINDS
+    }
+
+
+_FILES = _read_static()
+
+
+@router.get(f"{addresses.STATIC}/{{name}}")
+async def static(name: str) -> Response:
+    """Give a style sheet or a script of ours."""
+    if name not in _FILES:
+        raise not_found("file")
+    data, kind = _FILES[name]
+    headers = {**HEADERS, "Cache-Control": "max-age=300"}
+    return Response(data, media_type=kind, headers=headers)
+
+
+@router.get(f"{addresses.ROOT}/{{rest:path}}")
+async def nothing(rest: str) -> Response:
+    """Say as a page that there is none; it stands behind every other path."""
+    del rest
+    raise not_found("page")
