@@ -1,7 +1,8 @@
 """``python -m hardware.direct``: the same actuator without a monitor, for B0 to B3.
 
 It exists so that a study can show what happens without a boundary. It parses strictly, records
-each act before and after, and compares nothing. It runs against the stub world only.
+each act before and after, and compares nothing. It runs against the stub world, or against an
+instance that is marked as a bench.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from counterfactuals.devices import device_text
 from hardware.actuate.stub import StubWorldActuator
+from hardware.homeassistant.access import access_of, add_arguments
+from hardware.homeassistant.errors import HomeAssistantError
+from hardware.homeassistant.house import HouseError
 from hardware.wire import serve
 from sink.contract import load_contract
 from sink.keys import load_or_create
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from sink.contract import Scalar
 
 _DEADLINE_SECONDS = 10.0
 
@@ -47,6 +53,15 @@ def load_services(folders: list[Path]) -> dict[str, dict[str, str]]:
     return services
 
 
+class UnmonitoredActuator(Protocol):
+    """What acts without comparing anything."""
+
+    async def act_unmonitored(
+        self, attempt: str, service: str, target: str, parameters: Mapping[str, Scalar]
+    ) -> ActResult:
+        """Act once."""
+
+
 class Direct:
     """Executes proposals as they come."""
 
@@ -54,7 +69,7 @@ class Direct:
         self,
         services: Mapping[str, Mapping[str, str]],
         record: RecordFile,
-        actuator: StubWorldActuator,
+        actuator: UnmonitoredActuator,
         key: Ed25519PrivateKey,
     ) -> None:
         self._services = services
@@ -139,6 +154,27 @@ async def _connected(
         await serve(reader, writer, direct.answer)
 
 
+async def _open_actuator(arguments: argparse.Namespace) -> UnmonitoredActuator:
+    """Open what acts: the stub world's, or that of a house or camera marked as a bench."""
+    face = socket.socket(fileno=arguments.act_face)
+    if arguments.home_assistant is not None:
+        return await _open_house(arguments, face)
+    if arguments.camera is None:
+        return await StubWorldActuator.open(face)
+    from hardware.actuate.camera import CameraActuator  # noqa: PLC0415  # needs an extra
+
+    return await CameraActuator.open_unmonitored(face, arguments.camera, arguments.state)
+
+
+async def _open_house(arguments: argparse.Namespace, face: socket.socket) -> UnmonitoredActuator:
+    access = access_of(arguments)
+    if not access.house.bench:
+        raise HouseError("this house is no bench: nothing may act in it without the sink")
+    from hardware.actuate.homeassistant import HomeAssistantActuator  # noqa: PLC0415  # an extra
+
+    return await HomeAssistantActuator.open(face, access, {})
+
+
 async def _run(arguments: argparse.Namespace) -> None:
     services = load_services(arguments.bundles)
     record = RecordFile(arguments.state / "record.jsonl")
@@ -146,7 +182,7 @@ async def _run(arguments: argparse.Namespace) -> None:
         pass
     if (recovery := record.recovery()) is not None:
         await record.append(recovery)
-    actuator = await StubWorldActuator.open(socket.socket(fileno=arguments.act_face))
+    actuator = await _open_actuator(arguments)
     direct = Direct(services, record, actuator, load_or_create(arguments.state / "key"))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
@@ -167,11 +203,13 @@ def main() -> int:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--act-face", type=int, required=True, help="inherited descriptor")
+    add_arguments(parser)
     parser.add_argument("--life", type=int, required=True, help="descriptor; readable means stop")
+    parser.add_argument("--camera", type=Path, help="chain file of a marked camera bench")
     arguments = parser.parse_args()
     try:
         asyncio.run(_run(arguments))
-    except (DocumentError, RecordError, OSError) as error:
+    except (DocumentError, RecordError, HouseError, HomeAssistantError, OSError) as error:
         print(f"direct: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
         return 2
     return 0

@@ -4,6 +4,9 @@ The launcher makes the act face as socket pairs and hands the ends down as inher
 one end to the world, the other to a sink or to direct. Whoever started the launcher learns the
 paths of the sockets for proposing, observing and resetting from one JSON line, and nothing else.
 
+With ``--home-assistant`` the world is a house in Home Assistant: each program that reaches it is
+given the path of a token file of its own. Nobody else is: not whoever started the launcher.
+
 When its standard input ends, or any child ends, the launcher ends all of them: a run with a dead
 part stops and is resumed, it never goes on half blind.
 """
@@ -23,6 +26,12 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from hardware.homeassistant.house import HouseError, load_instance
+
+if TYPE_CHECKING:
+    from hardware.homeassistant.house import Instance
 
 _READY_SECONDS = 60.0
 _ACCEPTS = 0x10000
@@ -33,8 +42,15 @@ _PROGRAMS = ("world", "sink-canonical", "sink-exact", "direct", "observer")
 class Launcher:
     """Starts the five programs and waits for the first end of anything."""
 
-    def __init__(self, state: Path, bundles: list[Path], settle_milliseconds: int) -> None:
+    def __init__(
+        self,
+        state: Path,
+        bundles: list[Path],
+        settle_milliseconds: int,
+        instance: Instance | None = None,
+    ) -> None:
         self._state = state
+        self._instance = instance
         self._bundles = [str(folder.resolve()) for folder in bundles]
         self._settle = settle_milliseconds
         self._sockets = Path(tempfile.mkdtemp(prefix="retire-"))
@@ -56,18 +72,29 @@ class Launcher:
                     ends.enter_context(end)
             world_ends = [pair[0].fileno() for pair in pairs]
             acting = [pair[1].fileno() for pair in pairs]
-            faces = ["--act-face", *map(str, world_ends)]
+            faces = ["--act-face", *map(str, world_ends), *self._house("world")]
             self._spawn("world", ["hardware.world", *faces], world_ends)
             self._await_sockets(("world",))
             for binding, face in zip(("canonical", "exact"), acting[:2], strict=True):
                 arguments = ["sink", "--binding", binding, "--act-face", str(face)]
+                arguments += self._house("sink")
                 self._spawn(f"sink-{binding}", arguments, [face])
-            self._spawn("direct", ["hardware.direct", "--act-face", str(acting[2])], [acting[2]])
+            unmediated = ["--act-face", str(acting[2]), *self._house("sink")]
+            self._spawn("direct", ["hardware.direct", *unmediated], [acting[2]])
             truth = str(self._state / "world" / "world.sqlite")
             settle = ["--settle-milliseconds", str(self._settle)]
-            self._spawn("observer", ["observer", "--ground-truth", truth, *settle], [])
+            observing = ["--ground-truth", truth, *settle, *self._house("observer")]
+            self._spawn("observer", ["observer", *observing], [])
         self._await_sockets(_PROGRAMS)
         return {name: str(self._sockets / name) for name in _PROGRAMS}
+
+    def _house(self, program: Literal["world", "sink", "observer"]) -> list[str]:
+        """Return the options by which a program reaches the house with its own token."""
+        if self._instance is None:
+            return []
+        token: str = getattr(self._instance.tokens, program)
+        address = ["--home-assistant", self._instance.url, "--house", self._instance.house]
+        return [*address, "--token-file", token]
 
     def _spawn(self, name: str, arguments: list[str], descriptors: list[int]) -> None:
         module, *rest = arguments
@@ -142,10 +169,15 @@ def main() -> int:
     parser.add_argument("--state", type=Path, required=True, help="where the programs keep state")
     parser.add_argument("--bundles", type=Path, nargs="+", required=True)
     parser.add_argument("--settle-milliseconds", type=int, default=2)
+    parser.add_argument("--home-assistant", type=Path, help="instance file; else the stub world")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        launcher = Launcher(arguments.state, arguments.bundles, arguments.settle_milliseconds)
+        instance = load_instance(arguments.home_assistant) if arguments.home_assistant else None
+        settle = arguments.settle_milliseconds
+        if instance is not None:
+            settle = max(settle, instance.settle_milliseconds)
+        launcher = Launcher(arguments.state, arguments.bundles, settle, instance)
         try:
             sockets = launcher.start()
             ready = json.dumps({"sockets": sockets, "pids": launcher.pids()}) + "\n"
@@ -155,7 +187,7 @@ def main() -> int:
             launcher.stop()
     except BrokenPipeError:
         return 0  # whoever started the launcher is gone
-    except (RuntimeError, OSError) as error:
+    except (RuntimeError, HouseError, OSError) as error:
         print(f"launch: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
         return 2
 

@@ -12,13 +12,23 @@ import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hardware.homeassistant.access import access_of, add_arguments
+from hardware.homeassistant.house import HouseError
 from hardware.sense.stub import StubWorldSensor
 from observer.effect import load_effect
+from observer.port import SensorError
 from observer.record import RecordError, RecordFile, digest, load_or_create_key
 from observer.recorder import Observer, Watched
+from observer.sighting import EvidenceClass
 from observer.strict_yaml import DocumentError
 from observer.wire import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from observer.port import Sensor
 
 
 def _load(folders: list[Path]) -> dict[str, Watched]:
@@ -39,14 +49,39 @@ async def _connected(
         await serve(reader, writer, observer.answer)
 
 
+def _sensor(arguments: argparse.Namespace, watched: Mapping[str, Watched]) -> Sensor:
+    """Return what reads: the stub world's database, a house, or a camera bench's recipient."""
+    ground = StubWorldSensor(arguments.ground_truth)
+    if arguments.home_assistant is not None:
+        from hardware.sense.homeassistant import HomeAssistantSensor  # noqa: PLC0415  # an extra
+
+        bundles = {item.contract_digest: item.effect.bundle for item in watched.values()}
+        journal = arguments.state / "journal.jsonl"
+        sensor = HomeAssistantSensor(access_of(arguments), ground, bundles, journal)
+        sensor.start()
+        return sensor
+    if arguments.camera is None:
+        return ground
+    from hardware.sense.camera import CameraSensor, CameraSetup  # noqa: PLC0415  # Pillow
+
+    return CameraSensor(ground, CameraSetup.read(arguments.camera))
+
+
 async def _run(arguments: argparse.Namespace) -> None:
-    record = RecordFile(arguments.state / "record.jsonl")
+    key = load_or_create_key(arguments.state / "key")
+    record = RecordFile(arguments.state / "record.jsonl", key)
+    watched = _load(arguments.bundles)
     observer = Observer(
-        _load(arguments.bundles),
-        StubWorldSensor(arguments.ground_truth),
+        watched,
+        _sensor(arguments, watched),
         record,
-        load_or_create_key(arguments.state / "key"),
+        key,
         arguments.settle_milliseconds / 1000,
+        state_evidence=(
+            EvidenceClass.TARGET_STATE_READ
+            if arguments.home_assistant is None
+            else EvidenceClass.RELATED_STATE_READ
+        ),
     )
     observer.start()
     stop = asyncio.Event()
@@ -69,11 +104,13 @@ def main() -> int:
     parser.add_argument("--socket", type=Path, required=True)
     parser.add_argument("--ground-truth", type=Path, required=True, help="read-only database")
     parser.add_argument("--settle-milliseconds", type=int, default=2)
+    add_arguments(parser)
+    parser.add_argument("--camera", type=Path, help="setup file of a camera bench")
     parser.add_argument("--life", type=int, required=True, help="descriptor; readable means stop")
     arguments = parser.parse_args()
     try:
         asyncio.run(_run(arguments))
-    except (DocumentError, RecordError, OSError) as error:
+    except (DocumentError, RecordError, SensorError, HouseError, OSError) as error:
         print(f"observer: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
         return 2
     return 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from observer.port import SensorError
 from observer.record import RecordError, signed_head
-from observer.sighting import Sighting, judge, protected_entries, unobserved
+from observer.sighting import EvidenceClass, Sighting, judge, protected_entries, unobserved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,7 @@ class Observer:
         key: Signs heads.
         settle_seconds: How long after the end is announced the journal is read once more, so
             that an effect that arrives late is seen.
+        state_evidence: The class of evidence that the sensor's readings of a state are.
     """
 
     def __init__(
@@ -50,6 +51,8 @@ class Observer:
         record: RecordFile,
         key: Ed25519PrivateKey,
         settle_seconds: float,
+        *,
+        state_evidence: EvidenceClass = EvidenceClass.TARGET_STATE_READ,
     ) -> None:
         self._watched = watched
         self._by_contract = {item.contract_digest: item for item in watched.values()}
@@ -57,6 +60,7 @@ class Observer:
         self._record = record
         self._key = key
         self._settle = settle_seconds
+        self._state_evidence = state_evidence
         self._seen: dict[str, int] = {}
 
     def start(self) -> None:
@@ -122,7 +126,10 @@ class Observer:
             journal = self._sensor.journal(attempt)
         except SensorError as error:
             return unobserved(effect, attempt, str(error))
-        return judge(self._watched[effect].effect, effect, attempt, journal)
+        sighting = judge(self._watched[effect].effect, effect, attempt, journal)
+        if sighting.evidence_class is EvidenceClass.TARGET_STATE_READ:
+            return replace(sighting, evidence_class=self._state_evidence)
+        return sighting
 
     def _sweep(self) -> Mapping[str, Any]:
         """Find protected transitions that no sighting covers, in the whole journal."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sink.decision import Allow, Binding, Deny, Reason, action_record, decide
@@ -21,6 +21,7 @@ from sink.record import digest
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from sink.approvals import Approvals
     from sink.contract import Contract, Snapshot
     from sink.ports import Actuator, Frozen
     from sink.record_file import RecordFile
@@ -43,12 +44,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the monitor is given instead of reading it: time, nonces, snapshots, deadlines."""
+    """What the monitor is given instead of reading it: time, nonces, snapshots, deadlines.
+
+    With ``approvals`` the world is a real one, and no other contract is enforced.
+    """
 
     now: Callable[[], str]
     nonce: Callable[[], str]
     read_snapshot: Callable[[bytes], Snapshot]
     deadline_seconds: float = 10.0
+    approvals: Approvals | None = None
 
 
 class Monitor:
@@ -91,6 +96,10 @@ class Monitor:
         return _reply(deny, None if isinstance(recorded, Exception) else recorded)
 
     async def _decide_and_act(self, message: Message) -> Mapping[str, Any]:
+        approvals = self._given.approvals
+        if approvals is not None and approvals.of(message.contract) is None:
+            unapproved = Deny(Reason.SNAPSHOT_MISMATCH, detail="the contract is not approved")
+            return _reply(unapproved, await self._append(message, unapproved, None))
         try:
             async with asyncio.timeout(self._given.deadline_seconds):
                 frozen = await self._actuator.frozen(message.attempt)
@@ -129,7 +138,19 @@ class Monitor:
                 return Deny(Reason.MALFORMED_PROPOSAL, detail="a refusal proposes nothing")
             case Proposal():
                 snapshot = self._given.read_snapshot(frozen.snapshot)
-                return decide(contract, parsed, snapshot, self._binding)
+                decision = decide(contract, parsed, snapshot, self._binding)
+                return self._bound(message.contract, decision)
+
+    def _bound(self, contract: str, decision: Allow | Deny) -> Allow | Deny:
+        """In a real world, point the action at the entity that was approved for its target."""
+        if self._given.approvals is None or isinstance(decision, Deny):
+            return decision
+        approval = self._given.approvals.of(contract)
+        entity = approval.bindings.get(decision.action.target) if approval is not None else None
+        if entity is None:
+            detail = "no entity is approved for the target"
+            return Deny(Reason.NONCANONICAL_TARGET, detail, predicates=decision.predicates)
+        return replace(decision, action=replace(decision.action, target=entity))
 
     async def _send(
         self, message: Message, decision: Allow, frozen: Frozen, recorded: Mapping[str, Any]

@@ -12,6 +12,7 @@
 #   RETIRE_CERTIFICATE      file for the signed certificate (certificate.json)
 #   RETIRE_KEY              idempotency key, such as the build's number: a repeated build asks for
 #                           the run it started before
+#   RETIRE_INSECURE_HTTP    set to send the token in the clear, to an http address elsewhere
 #   RETIRE_TRIES            how often to look for a server that has gone (15)
 set -eu
 umask 077
@@ -32,6 +33,12 @@ certificate=${RETIRE_CERTIFICATE:-certificate.json}
 case $token in *[!A-Za-z0-9_-]*) die 2 'RETIRE_TOKEN holds characters that no token has' ;; esac
 [ -r "$candidate" ] || die 2 "$candidate cannot be read"
 server=${server%/}
+host=${server#http://}
+case $host in
+https://* | localhost | localhost:* | 127.0.0.1 | 127.0.0.1:* | "[::1]" | "[::1]":*) ;;
+*) [ -n "${RETIRE_INSECURE_HTTP:-}" ] ||
+    die 2 'RETIRE_SERVER is not https, so the token would travel in the clear' ;;
+esac
 
 work=$(mktemp -d) || die 2 'no temporary folder can be made'
 trap 'rm -rf "$work"' EXIT

@@ -1,25 +1,37 @@
-"""``python -m hardware.world``: the stub world as a process of its own."""
+"""``python -m hardware.world``: the world as a process of its own.
+
+The stub world, or with ``--home-assistant`` a house in Home Assistant, which one run has for itself
+as long as it lasts.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import fcntl
 import socket
 import sqlite3
 import sys
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardware.homeassistant.access import access_of, add_arguments
+from hardware.homeassistant.client import HomeAssistantClient
+from hardware.homeassistant.errors import HomeAssistantError
+from hardware.homeassistant.house import HouseError
 from hardware.wire import serve
-from hardware.world.bundles import load_templates
+from hardware.world.bundles import digest, load_templates
+from hardware.world.homeassistant import HomeAssistantWorld
 from hardware.world.store import WorldStore
 from hardware.world.world import StubWorld
+from sink.contract import load_contract
 from sink.strict_yaml import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 
@@ -32,9 +44,44 @@ async def _connected(
         await serve(reader, writer, handle)
 
 
+@asynccontextmanager
+async def _world(
+    arguments: argparse.Namespace, store: WorldStore
+) -> AsyncIterator[StubWorld | HomeAssistantWorld]:
+    templates = load_templates(arguments.bundles)
+    if arguments.home_assistant is None:
+        yield StubWorld(templates, store)
+        return
+    access = access_of(arguments)
+    contracts = [folder / "contract.yaml" for folder in arguments.bundles]
+    read = {path: path.read_bytes() for path in contracts}
+    ids = {digest(data): load_contract(data, str(path)).bundle for path, data in read.items()}
+    client = HomeAssistantClient(access.url, access.token)
+    with arguments.house.open("rb") as house:
+        try:
+            # A house is one place: two runs in it would see each other's effects.
+            fcntl.flock(house, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise HouseError(f"another run uses the house {arguments.house}") from error
+        try:
+            yield HomeAssistantWorld(templates, ids, store, access.house, client, _now)
+        finally:
+            await client.close()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)  # noqa: TID251  # the shell's clock
+
+
 async def _run(arguments: argparse.Namespace) -> None:
     store = WorldStore(arguments.state / "world.sqlite")
-    world = StubWorld(load_templates(arguments.bundles), store)
+    async with _world(arguments, store) as world:
+        await _serve(arguments, world, store)
+
+
+async def _serve(
+    arguments: argparse.Namespace, world: StubWorld | HomeAssistantWorld, store: WorldStore
+) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
     faces = [
@@ -63,11 +110,12 @@ def main() -> int:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--socket", type=Path, required=True, help="the reset face")
     parser.add_argument("--act-face", type=int, nargs="+", required=True, help="descriptors")
+    add_arguments(parser)
     parser.add_argument("--life", type=int, required=True, help="descriptor; readable means stop")
     arguments = parser.parse_args()
     try:
         asyncio.run(_run(arguments))
-    except (DocumentError, OSError, sqlite3.Error) as error:
+    except (DocumentError, HouseError, HomeAssistantError, OSError, sqlite3.Error) as error:
         print(f"world: {error}", file=sys.stderr)  # noqa: T201  # the operator reads this
         return 2
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -63,6 +64,30 @@ def check_address(address: str) -> str:
     return address.rstrip("/")
 
 
+def check_secrecy(address: str, *, insecure_http: bool) -> None:
+    """Check that a token does not travel in the clear to another machine.
+
+    Raises:
+        InputError: Plain http to an address that is not this machine's own.
+    """
+    parts = urlsplit(address)
+    if parts.scheme == "https" or insecure_http or _is_this_machine(parts.hostname or ""):
+        return
+    raise InputError(
+        f"{shortened(address, 120)} is plain http, and the token would travel in the clear",
+        where="--server",
+        mend="Use https, or give --insecure-http where nobody else can listen on the way",
+    )
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        # RFC 6761, section 6.3: this name and those below it never leave the machine.
+        return host == "localhost" or host.endswith(".localhost")
+
+
 def check_token(token: str | None) -> str:
     """Return the token; it is never repeated in a message.
 
@@ -89,8 +114,9 @@ class Server:
     server refuses.
     """
 
-    def __init__(self, address: str, token: str) -> None:
+    def __init__(self, address: str, token: str, *, insecure_http: bool = False) -> None:
         self.address = check_address(address)
+        check_secrecy(self.address, insecure_http=insecure_http)
         self._http = httpx.Client(
             base_url=self.address,
             headers={"Authorization": f"Bearer {check_token(token)}"},

@@ -7,14 +7,20 @@ import sys
 import typer
 
 from retire.cli import (
+    approve,
+    bench,
     bundles,
     certify,
     deployments,
+    export,
     matrix,
     models,
+    report,
     service,
     stability,
     verify,
+    view,
+    world,
 )
 from retire.cli.console import say_error
 from retire.domain.errors import RetireError
@@ -29,11 +35,17 @@ app = typer.Typer(
 bundles.register(app)
 certify.register(app)
 matrix.register(app)
-deployments.register(app)
+bench.register(app)
 models.register(app)
+deployments.register(app)
 stability.register(app)
+export.register(app)
+report.register(app)
 verify.register(app)
+view.register(app)
 service.register(app)
+approve.register(app)
+world.register(app)
 
 
 def run() -> None:

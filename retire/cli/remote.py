@@ -61,7 +61,13 @@ class Answered:
 
 
 def certify_on_server(
-    address: str, token: str | None, asked: Asked, run: str | None, *, plain: bool
+    address: str,
+    token: str | None,
+    asked: Asked,
+    run: str | None,
+    *,
+    plain: bool,
+    insecure_http: bool = False,
 ) -> Answered:
     """Certify on a server, or follow a run that was started there before.
 
@@ -71,14 +77,15 @@ def certify_on_server(
         asked: What is to be certified.
         run: Id of a run started before; None starts one.
         plain: Print plain lines instead of a live display.
+        insecure_http: Send the token in the clear to another machine.
 
     Raises:
-        InputError: The server cannot be reached or refuses.
+        InputError: The server cannot be reached or refuses, or the token would travel in the clear.
         IncompleteError: It was gone half way, or the run ended without a certificate.
         EvidenceError: The certificate does not verify or is not about what was asked.
         typer.Exit: Interrupted; the run goes on at the server.
     """
-    with Server(address, check_token(token)) as server:
+    with Server(address, check_token(token), insecure_http=insecure_http) as server:
         row = _row(server.read(f"/runs/{_named(run)}") if run else _start(server, asked))
         _note(f"run {row['id']} on {server.address}, plan {row['plan_digest']}")
         try:

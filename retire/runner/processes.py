@@ -36,12 +36,16 @@ class Programs:
 
 @asynccontextmanager
 async def running_programs(
-    state: Path, bundles: Sequence[Path], settle_milliseconds: int = 2
+    state: Path,
+    bundles: Sequence[Path],
+    settle_milliseconds: int = 2,
+    home_assistant: Path | None = None,
 ) -> AsyncIterator[Programs]:
     """Start the launcher, connect, and end everything on the way out.
 
     The launcher alone makes and hands out the channel that acts; what this process gets is a
-    line with socket paths.
+    line with socket paths. With ``home_assistant``, an instance file, the world is a house in
+    Home Assistant; the file names token files, and only the launcher reads it.
 
     Raises:
         IncompleteError: The programs did not start; their own words are on standard error.
@@ -54,6 +58,7 @@ async def running_programs(
         str(state),
         "--settle-milliseconds",
         str(settle_milliseconds),
+        *(() if home_assistant is None else ("--home-assistant", str(home_assistant))),
         "--bundles",
         *(str(path) for path in bundles),
         stdin=asyncio.subprocess.PIPE,
@@ -93,6 +98,21 @@ async def _connect(launcher: asyncio.subprocess.Process) -> Programs:
 
 
 async def _stop(launcher: asyncio.subprocess.Process) -> None:
+    """End the launcher and with it every program, however often this is cancelled meanwhile."""
+    ending = asyncio.ensure_future(_end(launcher))
+    cancelled: asyncio.CancelledError | None = None
+    while not ending.done():
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError as error:
+            # Whoever cancels wants this over, not programs that nobody will ever end.
+            cancelled = error
+    ending.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+async def _end(launcher: asyncio.subprocess.Process) -> None:
     if launcher.stdin is not None:
         launcher.stdin.close()
     with suppress(ProcessLookupError):

@@ -7,21 +7,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
-from retire.service.problems import Kind, ProblemError, field_problem, problem_response
+from retire.domain.errors import IncompleteError
+from retire.service.limiting import address_of
+from retire.service.problems import (
+    Kind,
+    ProblemError,
+    field_problem,
+    problem_response,
+    unavailable,
+)
+from retire.service.reviewing.answering import is_open_page, is_page, problem_page, to_sign_in
+from retire.service.reviewing.sessions import cookie_of
 from retire.service.tokens import Scope, token_of
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Awaitable, Callable
 
+    from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Send
     from starlette.types import Scope as Connection
 
     from retire.service.limiting import RateLimiter, StreamCounter
     from retire.service.metrics import Metrics
     from retire.service.port import Keeper
+    from retire.service.reviewing.sessions import Sessions
     from retire.service.settings import ServiceSettings
     from retire.service.tokens import Token, Tokens
+
+ALIVE = "/healthz"
+"""Open and without a limit: whoever watches the process must not be crowded out by others."""
 
 SMALL_BODY = 64 * 1024
 """Largest body of a call that takes none."""
@@ -68,12 +83,19 @@ class Gate:
     """
 
     def __init__(
-        self, app: ASGIApp, *, tokens: Tokens, settings: ServiceSettings, limiter: RateLimiter
+        self,
+        app: ASGIApp,
+        *,
+        tokens: Tokens,
+        settings: ServiceSettings,
+        limiter: RateLimiter,
+        sessions: Sessions | None = None,
     ) -> None:
         self._app = app
         self._tokens = tokens
         self._settings = settings
         self._limiter = limiter
+        self._sessions = sessions
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Check one connection, then hand it on."""
@@ -85,28 +107,50 @@ class Gate:
         if problem is None and _declared_length(scope) > limit:
             problem = _too_large(limit)
         if problem is not None:
-            response = problem_response(problem, scope["state"]["request_id"])
-            await response(scope, receive, send)
+            await self._refused(scope, problem)(scope, receive, send)
             return
         await self._app(scope, _counting(receive, limit), send)
 
     async def _admit(self, scope: Connection) -> ProblemError | None:
         scope["state"]["caller"] = Caller(None)
+        if scope["path"] == ALIVE:
+            return None
         if scope["path"] in self._settings.open_paths:
+            return self._rate_problem(address_of(scope))
+        if self._sessions is not None and is_open_page(scope["path"]):
             return None
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        token = None
-        if len(given) == 1:
-            token = await token_of(self._tokens, given[0].decode("latin-1"))
+        try:
+            token = await self._token(scope, given)
+        except IncompleteError as error:
+            return unavailable(error.what)
         if token is None:
-            return _unauthorized(given=bool(given))
+            # Only what fails counts: callers with a token share an address behind a proxy.
+            return self._rate_problem(address_of(scope)) or _unauthorized(given=bool(given))
         scope["state"]["caller"] = Caller(token)
-        wait = self._limiter.take(token.id)
-        if wait:
-            return ProblemError(
-                Kind.RATE, f"try again in {wait} s", headers={"Retry-After": str(wait)}
-            )
+        return self._rate_problem(token.id)
+
+    async def _token(self, scope: Connection, given: list[bytes]) -> Token | None:
+        if len(given) == 1:
+            return await token_of(self._tokens, given[0].decode("latin-1"))
+        if not given and self._sessions is not None and is_page(scope["path"]):
+            # A cookie opens pages alone, never a call of the API: it travels by itself.
+            return await self._sessions.token(cookie_of(scope["headers"]))
         return None
+
+    def _rate_problem(self, caller: str) -> ProblemError | None:
+        wait = self._limiter.take(caller)
+        if not wait:
+            return None
+        return ProblemError(Kind.RATE, f"try again in {wait} s", headers={"Retry-After": str(wait)})
+
+    def _refused(self, scope: Connection, problem: ProblemError) -> Response:
+        """Return the answer for whoever is not let in: a page for one who asked for a page."""
+        if self._sessions is None or not is_page(scope["path"]):
+            return problem_response(problem, scope["state"]["request_id"])
+        if problem.kind is Kind.UNAUTHORIZED and scope["method"] in {"GET", "HEAD"}:
+            return to_sign_in(scope)
+        return problem_page(problem)
 
     def _body_limit(self, scope: Connection) -> int:
         if scope["method"] != "POST":

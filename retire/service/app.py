@@ -16,7 +16,17 @@ from retire.service.handlers import add_problem_handlers
 from retire.service.limiting import RateLimiter, StreamCounter
 from retire.service.metrics import Measured, Metrics
 from retire.service.page import document_page
-from retire.service.routes import bundles, certificates, certify, health, runs, traces
+from retire.service.reviewing.sessions import Sessions
+from retire.service.routes import (
+    bundles,
+    certificates,
+    certify,
+    health,
+    reviewing,
+    runs,
+    signing_in,
+    traces,
+)
 from retire.service.tokens import Scope
 
 if TYPE_CHECKING:
@@ -25,6 +35,7 @@ if TYPE_CHECKING:
     from starlette.types import Lifespan
 
     from retire.service.port import Keeper
+    from retire.service.reviewing.library import ReviewSource
     from retire.service.settings import ServiceSettings
     from retire.service.tokens import Tokens
 
@@ -36,6 +47,12 @@ ROUTERS = (
     bundles.router,
     health.router,
 )
+
+PAGES = (signing_in.router, reviewing.router)
+"""For people with a browser; they are no part of the described API."""
+
+SIGN_INS_PER_SECOND, SIGN_INS_AT_ONCE = 1.0, 30
+"""Attempts to sign in from one address, in the long run and after a pause."""
 
 DESCRIPTION = """\
 Certify whether text may be removed from the skills of agents that act on physical devices.
@@ -51,6 +68,7 @@ def create_app(
     *,
     lifespan: Lifespan[FastAPI] | None = None,
     clock: Callable[[], float] = time.monotonic,
+    reviews: ReviewSource | None = None,
 ) -> FastAPI:
     """Return the application.
 
@@ -60,6 +78,7 @@ def create_app(
         settings: Limits and folders.
         lifespan: What starts and stops with the server, such as the keeper's workers.
         clock: Monotonic seconds, for the rate limit and the metrics.
+        reviews: Where the reviewer's pages read runs; without it there are no pages.
     """
     app = FastAPI(
         title="retire",
@@ -82,14 +101,18 @@ def create_app(
         lint_turns=asyncio.Semaphore(settings.lints_at_once),
         closing=asyncio.Event(),
     )
-    for router in ROUTERS:
+    routers = ROUTERS if reviews is None else (*ROUTERS, *PAGES)
+    for router in routers:
         app.include_router(router)
+    sessions = None if reviews is None else Sessions(tokens, clock)
+    app.state.reviews, app.state.sessions = reviews, sessions
+    app.state.sign_ins = RateLimiter(SIGN_INS_PER_SECOND, SIGN_INS_AT_ONCE, clock)
     _add_document(app, settings)
-    add_problem_handlers(app, ROUTERS)
+    add_problem_handlers(app, routers)
     limiter = RateLimiter(settings.rate_per_second, settings.burst, clock)
     # The one added last stands outermost.
     app.add_middleware(Audit)
-    app.add_middleware(Gate, tokens=tokens, settings=settings, limiter=limiter)
+    app.add_middleware(Gate, tokens=tokens, settings=settings, limiter=limiter, sessions=sessions)
     app.add_middleware(Measured, metrics=metrics, clock=clock)
     return app
 

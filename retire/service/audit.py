@@ -12,7 +12,12 @@ if TYPE_CHECKING:
 
 LOGGER = logging.getLogger("retire.audit")
 
-ACTIONS = {"certify": "run.start", "cancel_run": "run.cancel", "register_bundle": "bundle.register"}
+ACTIONS = {
+    "certify": "run.start",
+    "cancel_run": "run.cancel",
+    "purge_run": "run.purge",
+    "register_bundle": "bundle.register",
+}
 """Names of the calls that change something, and the action an audit line gives them."""
 
 

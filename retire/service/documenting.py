@@ -129,6 +129,7 @@ EVERYWHERE = (
     Kind.INVALID,
     Kind.RATE,
     Kind.INTERNAL,
+    Kind.UNAVAILABLE,
 )
 """What every closed call may answer."""
 
@@ -183,7 +184,7 @@ def _problem_answer(kinds: list[Kind]) -> dict[str, Any]:
     }
     if kinds[0].status == 401:
         answer["headers"] = {"WWW-Authenticate": header("How to present a token.")}
-    if kinds[0].status == 429:
+    if kinds[0].status in {429, 503}:
         answer["headers"] = {"Retry-After": header("Seconds to wait.", "integer")}
     return answer
 

@@ -17,6 +17,7 @@ from retire.service.problems import (
     kind_of_status,
     problem_of,
     problem_response,
+    unavailable,
 )
 from retire.service.requests import invalid
 
@@ -73,7 +74,10 @@ async def _on_conflict(request: Request, error: ConflictError) -> JSONResponse:
 
 
 async def _on_product(request: Request, error: RetireError) -> JSONResponse:
-    return _answer(request, problem_of(error, _kind_of(error)))
+    problem = problem_of(error, _kind_of(error))
+    if problem.kind is Kind.UNAVAILABLE:
+        problem = unavailable(problem.detail, problem.faults)
+    return _answer(request, problem)
 
 
 async def _on_fault(request: Request, error: Exception) -> JSONResponse:

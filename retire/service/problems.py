@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:problem-type:retire:"
+COME_BACK_SECONDS = 5
+"""When a caller may try again while a part of the service does not work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Kind(Enum):
     UNUSABLE = _Kind("unusable-input", 422, "A file, bundle or candidate cannot be used")
     UNSOUND = _Kind("unsound-bundle", 422, "The bundle has faults")
     CONTRADICTED = _Kind("contradicted-evidence", 422, "The evidence contradicts itself")
-    RATE = _Kind("rate-limited", 429, "Too many calls with this token")
+    RATE = _Kind("rate-limited", 429, "Too many calls")
     STREAMS = _Kind("too-many-streams", 429, "Too many event streams with this token")
     INTERNAL = _Kind("internal-error", 500, "The service failed; the fault is not yours")
     UNAVAILABLE = _Kind("unavailable", 503, "A part of the service is not working")
@@ -153,6 +155,12 @@ def problem_response(problem: ProblemError, request_id: str) -> JSONResponse:
         headers=problem.headers,
         media_type=MEDIA_TYPE,
     )
+
+
+def unavailable(detail: str, faults: Sequence[Fault] = ()) -> ProblemError:
+    """Return the problem of a part that does not work now; it says when to come back."""
+    headers = {"Retry-After": str(COME_BACK_SECONDS)}
+    return ProblemError(Kind.UNAVAILABLE, detail, faults=faults, headers=headers)
 
 
 def field_problem(field: str, message: str, mend: str | None = None) -> ProblemError:

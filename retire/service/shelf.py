@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from retire.bundle import load_bundle
 from retire.domain.errors import IncompleteError, InputError, RetireError
+from retire.service.debris import under_way
 from retire.service.port import BundleRow, ConflictError
 
 if TYPE_CHECKING:
@@ -62,13 +63,14 @@ class Shelf:
         row = bundle_row(folder)
         partial = self._arriving / secrets.token_hex(8)
         try:
-            self._uploaded.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(folder, partial)
-            known = self._known(row)
-            if known is None:
-                # Whole or not at all; and where two register at once, one finds the other's.
-                _place(partial, self._uploaded / row.id)
+            with under_way(self._uploaded.parent):
+                self._uploaded.mkdir(parents=True, exist_ok=True)
+                shutil.copytree(folder, partial)
                 known = self._known(row)
+                if known is None:
+                    # Whole or not at all; and where two register at once, one finds the other's.
+                    _place(partial, self._uploaded / row.id)
+                    known = self._known(row)
         except OSError as error:
             log.exception("a bundle cannot be kept")
             raise IncompleteError(

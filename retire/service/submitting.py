@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from retire.service.archives import unpack
 from retire.service.bodies import JSON, MULTIPART, read_json, read_parts, require_media_type
+from retire.service.debris import under_way
 from retire.service.linting import lint_upload
 from retire.service.port import Submission
 from retire.service.problems import field_problem
@@ -68,16 +69,18 @@ async def uploaded(archive: bytes, services: Services) -> AsyncIterator[tuple[Pa
         InputError: The archive cannot be used.
         ProblemError: Lint finds errors.
     """
-    place = await asyncio.to_thread(services.settings.upload_folder)
-    folder = place / "bundle"
-    try:
-        await asyncio.to_thread(unpack, archive, folder)
-        async with services.lint_turns:
-            warnings = await lint_upload(folder, services.settings)
-        yield folder, warnings
-    finally:
-        # Not awaited, so that a cancelled call leaves nothing behind either.
-        shutil.rmtree(place, ignore_errors=True)
+    settings = services.settings
+    with under_way(settings.uploads) if settings.uploads else nullcontext():
+        place = await asyncio.to_thread(settings.upload_folder)
+        folder = place / "bundle"
+        try:
+            await asyncio.to_thread(unpack, archive, folder)
+            async with services.lint_turns:
+                warnings = await lint_upload(folder, settings)
+            yield folder, warnings
+        finally:
+            # Not awaited, so that a cancelled call leaves nothing behind either.
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def _submission(

@@ -24,7 +24,7 @@ class Scope(StrEnum):
     CERTIFY = "certify"
     """Start and cancel its own runs."""
     ADMIN = "admin"
-    """See and cancel every run; register bundles."""
+    """See, cancel and purge every run; register bundles."""
 
 
 _RANK = {Scope.READ: 0, Scope.CERTIFY: 1, Scope.ADMIN: 2}
@@ -55,7 +55,11 @@ class Tokens(Protocol):
     """Where tokens are kept."""
 
     async def by_digest(self, digest: str) -> Token | None:
-        """Return the token whose secret has this digest, revoked or not; None if there is none."""
+        """Return the token whose secret has this digest, revoked or not; None if there is none.
+
+        Raises:
+            IncompleteError: It cannot be looked up now.
+        """
 
 
 def new_secret() -> tuple[str, str]:
@@ -80,6 +84,9 @@ async def token_of(tokens: Tokens, authorization: str) -> Token | None:
     Args:
         tokens: Where tokens are kept.
         authorization: The header's value, ``Bearer <secret>`` (RFC 6750, section 2.1).
+
+    Raises:
+        IncompleteError: The token cannot be looked up now.
     """
     scheme, _, secret = authorization.partition(" ")
     secret = secret.strip()

@@ -7,14 +7,20 @@ import socket
 
 import pytest
 
+from hardware.actuate.homeassistant import HomeAssistantActuator
 from hardware.actuate.stub import StubWorldActuator
+from hardware.homeassistant.access import Access
+from hardware.homeassistant.client import HomeAssistantClient
+from hardware.homeassistant.layout import Bundle, house_of
 from hardware.wire import serve
 from hardware.world.bundles import Template, digest
+from hardware.world.homeassistant import HomeAssistantWorld
 from hardware.world.store import WorldStore
 from hardware.world.world import StubWorld
 from sink.decision import Action
 from sink.ports import ActStatus, Frozen
 from tests import houses
+from tests.unit.homeassistant.lying_home import TOKEN, LyingHome, now
 from tests.unit.sink.fake_world import ATTEMPT, CONTRACT_DIGEST, EPISODE, FakeWorld
 
 pytestmark = pytest.mark.contract
@@ -66,7 +72,59 @@ class StubWorldOverItsFace:
         self.store.close()
 
 
-@pytest.fixture(params=[InMemory, StubWorldOverItsFace])
+class HouseInHomeAssistant:
+    """A house in the stand-in of Home Assistant, its world at the other end of a socket pair."""
+
+    async def open(self, folder):
+        bundle = Bundle("DEN_HEAT", houses.world(), houses.contract())
+        self.house = house_of([bundle])
+        self.home = LyingHome().start()
+        self.home.on_call = self.obey
+        self.home.registry = {key: key for key in self.house.devices}
+        access = Access(self.home.url, TOKEN, self.house)
+        self.client = HomeAssistantClient(access.url, access.token)
+        self.store = WorldStore(folder / "world.sqlite")
+        template = Template(houses.world(), houses.tasks(), CONTRACT_DIGEST)
+        ids = {CONTRACT_DIGEST: "DEN_HEAT"}
+        self.world = HomeAssistantWorld(
+            {"t": template}, ids, self.store, self.house, self.client, now
+        )
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        reader, writer = await asyncio.open_connection(sock=theirs)
+        self.serving = asyncio.ensure_future(serve(reader, writer, self.world.act_face))
+        self.actuator = await HomeAssistantActuator.open(ours, access, ids)
+
+    def obey(self, service, data):
+        if service != "retire_bench.reset":
+            return
+        for entity, record in data["records"].items():
+            self.home.set(entity, "x", {"record": record})
+        for key, state in data["devices"].items():
+            self.home.set(key, "ready", state)
+            for name, variable in self.house.devices[key].variables.items():
+                self.home.set(variable.report, state[name])
+            if self.house.devices[key].link:
+                self.home.set(self.house.devices[key].link, "alive")
+        self.home.set(self.house.episode, data["attempt"])
+
+    async def freeze(self):
+        reset = {"op": "reset", "attempt": ATTEMPT, "template": "t", "task": "locked"}
+        reply = await self.world.reset_face({**reset, "patch": None, "episode": EPISODE})
+        assert "error" not in reply, reply
+
+    def acts(self):
+        return sum(service == "climate.bench_set" for service, _ in self.home.calls)
+
+    async def close(self):
+        await self.actuator.close()
+        await self.serving
+        await self.client.close()
+        self.home.stop()
+        self.store.close()
+
+
+@pytest.fixture(params=[InMemory, StubWorldOverItsFace, HouseInHomeAssistant])
 async def world(request, tmp_path):
     world = request.param()
     await world.open(tmp_path)

@@ -1,7 +1,7 @@
 """Servers in processes of their own that tests kill, stop and start again, and talk to.
 
 As a program (``python -m tests.integration.servers CONFIG``) it is ``retire serve`` with what that
-command does not offer: a short lease, and deployments that take their time.
+command does not offer: a short lease, deployments that take their time, and calls that never end.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import httpx
 
 from retire.deployments.simulated.deployment import SimulatedDeployment
 from retire.matrix import Protocol
+from retire.service import keeper, shelf, submitting
 from retire.service.assembly import assemble, ready_database
 from retire.service.keeper import KeeperSettings
 from retire.service.server import serve
@@ -218,10 +219,29 @@ def slow(milliseconds: float) -> None:
     SimulatedDeployment.propose = slowly  # type: ignore[method-assign]
 
 
+def stuck(where: str) -> None:
+    """Let what is taken in never go beyond a place."""
+
+    def forever(*_: Any) -> Any:
+        time.sleep(1000)
+
+    async def forever_apart(*_: Any) -> Any:
+        await asyncio.sleep(1000)
+
+    match where:
+        case "submission":
+            keeper.prepare_stored = forever
+        case "upload":
+            submitting.lint_upload = forever_apart
+        case "bundle":
+            shelf._place = forever
+
+
 def main(config: dict[str, Any]) -> None:
     """Serve until told to stop."""
     data = Path(config["data"])
     slow(config.get("answer_milliseconds", 0))
+    stuck(config.get("stuck_at", ""))
     keeping = KeeperSettings(
         data=data,
         bundles=PANEL,

@@ -84,4 +84,4 @@ def test_no_generated_call_gets_an_undocumented_answer(tmp_path: Path) -> None:
             check=False,
         )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    assert "Operations:       15 selected" in done.stdout
+    assert "Operations:       16 selected" in done.stdout

@@ -72,7 +72,6 @@ async def list_bundles(services: ServicesHere) -> BundleList:
         Kind.CONFLICT,
         Kind.UNUSABLE,
         Kind.UNSOUND,
-        Kind.UNAVAILABLE,
     ),
 )
 async def register_bundle(request: Request, services: ServicesHere) -> RegisteredAnswer:

@@ -35,7 +35,6 @@ async def healthz() -> HealthAnswer:
     summary="Do all parts work",
     responses=answers(
         {200: ("Every part works", {"status": "ready", "checks": {"database": True}})},
-        Kind.UNAVAILABLE,
     ),
 )
 async def readyz(services: ServicesHere) -> ReadyAnswer:

@@ -1,4 +1,4 @@
-"""Runs: list, one, its events, cancel."""
+"""Runs: list, one, its events, cancel, purge."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ from retire.service.tokens import Scope
 router = APIRouter(tags=["runs"])
 
 RunId = Annotated[str, Path(pattern=RUN_ID, description="Id of a run.", examples=[RUN])]
+
+PURGED_EXAMPLE = {
+    **RUN_EXAMPLE,
+    "state": "complete",
+    "cells_done": 24,
+    "ended_at": "2026-01-05T09:31:12Z",
+    "verdict": "fail",
+    "certificate": RUN,
+}
 
 _EVENT_SCHEMA = {
     "type": "object",
@@ -154,3 +163,24 @@ async def cancel_run(run: RunId, caller: CallerHere, services: ServicesHere) -> 
     Scope `certify`.
     """
     return run_answer(await found(services.keeper.cancel(run, caller.sees), "run"))
+
+
+@router.post(
+    "/runs/{run}/purge",
+    name="purge_run",
+    dependencies=allowed(Scope.ADMIN),
+    summary="Remove a run's evidence",
+    responses=answers(
+        {200: ("The run, of which digests and outcomes are left", PURGED_EXAMPLE)},
+        Kind.NOT_FOUND,
+        Kind.CONFLICT,
+    ),
+)
+async def purge_run(run: RunId, caller: CallerHere, services: ServicesHere) -> RunAnswer:
+    """Remove answers, bundle copies and records of a run that has ended; it cannot be undone.
+
+    Scope `admin`. Digests and outcomes stay, but the certificate can no longer be recomputed. A
+    run that goes on is a conflict: cancel it first. The same call again changes nothing.
+    """
+    await found(services.keeper.purge(run, caller.sees), "run")
+    return run_answer(await found(services.keeper.run(run, caller.sees), "run"))

@@ -131,3 +131,32 @@ def test_a_server_that_is_not_there_is_one_error():
             server.read("/runs/x")
         with pytest.raises(UnreachableError):
             list(server.events("x", 0))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://retire.example", "http://192.0.2.7:8400", "http://[2001:db8::1]:8400",
+        "http://localhost.example", "http://127.0.0.1.example", "http://0.0.0.0:8400",
+        "HTTP://retire.example",
+    ],
+)  # fmt: skip
+def test_a_token_does_not_travel_in_the_clear_to_another_machine(address):
+    with pytest.raises(InputError) as caught:
+        Server(address, "retire_token")
+    assert "--insecure-http" in str(caught.value)
+    assert "retire_token" not in str(caught.value)
+    with Server(address, "retire_token", insecure_http=True):
+        pass
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        ADDRESS, "http://127.0.0.1:8400", "http://127.8.9.1", "http://[::1]:8400",
+        "http://localhost:8400", "http://retire.localhost",
+    ],
+)  # fmt: skip
+def test_on_this_machine_plain_http_needs_no_leave(address):
+    with Server(address, "retire_token"):
+        pass

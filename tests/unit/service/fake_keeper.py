@@ -62,6 +62,7 @@ class FakeKeeper:
     told: dict[str, list[Event]] = field(default_factory=dict)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     fault: Exception | None = None
+    purged: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in ("ACC_L01", "PRV_L01"):
@@ -199,7 +200,10 @@ class FakeKeeper:
         return row
 
     async def purge(self, run: str, owner: str | None) -> None:
-        await self.run(run, owner)
+        row = await self.run(run, owner)
+        if row.state in GOING_ON:
+            raise ConflictError("the run has not ended; cancel it first")
+        self.purged.append(run)
 
     async def ready(self) -> Mapping[str, bool]:
         return self.checks
@@ -247,10 +251,10 @@ class House:
         self.app: FastAPI = create_app(
             self.keeper, self.tokens, settings or ServiceSettings(burst=1000), **extra
         )
-        self.transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
 
-    def client(self, who: str | None = "pipeline") -> httpx.AsyncClient:
+    def client(self, who: str | None = "pipeline", address: str = "127.0.0.1") -> httpx.AsyncClient:
         headers = {"Authorization": f"Bearer {self.secrets[who]}"} if who else {}
-        return httpx.AsyncClient(
-            transport=self.transport, base_url="http://service", headers=headers
+        transport = httpx.ASGITransport(
+            self.app, raise_app_exceptions=False, client=(address, 40000)
         )
+        return httpx.AsyncClient(transport=transport, base_url="http://service", headers=headers)

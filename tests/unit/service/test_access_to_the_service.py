@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from retire.domain.errors import InputError
-from retire.service.limiting import RateLimiter
+from retire.domain.errors import IncompleteError, InputError
+from retire.service.limiting import RateLimiter, address_of
 from retire.service.settings import ServiceSettings
 from retire.service.tokens import SECRET_LENGTH, Scope, Token, new_secret, secret_digest, token_of
 from tests.unit.service.fake_keeper import FakeTokens, House
@@ -20,6 +20,7 @@ CLOSED = (
     ("GET", "/runs/r1"),
     ("GET", "/runs/r1/events"),
     ("POST", "/runs/r1/cancel"),
+    ("POST", "/runs/r1/purge"),
     ("GET", "/runs/r1/traces"),
     ("GET", "/traces/r1.1"),
     ("GET", "/certificates/k-r1"),
@@ -131,6 +132,9 @@ async def test_the_store_sees_digests_only_and_its_equality_is_not_believed() ->
         ("pipeline", "POST", "/runs/r1/cancel", 200),
         ("pipeline", "GET", "/runs/r1", 200),
         ("admin", "POST", "/runs/r1/cancel", 200),
+        ("reader", "POST", "/runs/r1/purge", 403),
+        ("pipeline", "POST", "/runs/r1/purge", 403),
+        ("admin", "POST", "/runs/r1/purge", 409),
     ],
 )
 async def test_scopes(house, who, method, path, status) -> None:
@@ -189,6 +193,72 @@ async def test_a_token_that_calls_too_often_must_wait_and_others_need_not() -> N
         assert (await client.get("/runs")).status_code == 200
 
 
+async def test_an_address_that_calls_without_a_token_must_wait_and_tokens_need_not() -> None:
+    now = [0.0]
+    opened = frozenset({"/healthz", "/readyz"})
+    limits = {"burst": 2, "rate_per_second": 0.5, "open_paths": opened}
+    house = House(ServiceSettings(**limits), clock=lambda: now[0])
+    guess = {"Authorization": f"Bearer {new_secret()[0]}"}
+    async with house.client(None) as nobody, house.client("reader") as reader:
+        assert (await nobody.get("/runs")).status_code == 401
+        assert (await nobody.get("/runs", headers=guess)).status_code == 401
+        for call in (
+            nobody.get("/runs", headers=guess),
+            nobody.post("/certify", json=BODY),
+            nobody.get("/readyz"),
+        ):
+            refused = await call
+            problem(refused, "rate-limited")
+            assert refused.headers["retry-after"] == "2"
+        # Behind a proxy all share an address: whoever has a token is not kept out with the others.
+        assert (await reader.get("/runs")).status_code == 200
+        assert (await nobody.get("/healthz")).status_code == 200
+        async with house.client(None, address="203.0.113.9") as elsewhere:
+            assert (await elsewhere.get("/runs")).status_code == 401
+        now[0] += 2
+        assert (await nobody.get("/runs", headers=guess)).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+    ],
+)
+def test_what_counts_as_one_address(one, other, same) -> None:
+    names = [address_of({"client": (host, 40000 + at)}) for at, host in enumerate((one, other))]
+    assert (names[0] == names[1]) is same
+    assert address_of({"client": None}) == address_of({}) != names[0]
+
+
+async def test_without_a_database_nobody_is_let_in_and_told_to_come_back(house, caplog) -> None:
+    async def down(digest: str) -> Token | None:
+        raise IncompleteError("the service's database does not answer", mend="Try again later")
+
+    house.tokens.by_digest = down
+    async with house.client("admin") as client:
+        for path in ("/runs", "/there-is-no-such-call"):
+            answer = await client.get(path)
+            problem(answer, "unavailable")
+            assert answer.status_code == 503
+            assert int(answer.headers["retry-after"]) > 0
+        assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_what_falls_silent_later_says_when_to_come_back_too(house) -> None:
+    house.keeper.fault = IncompleteError("the service's database does not answer")
+    async with house.client() as client:
+        answer = await client.post("/certify", json=BODY)
+        problem(answer, "unavailable")
+        assert int(answer.headers["retry-after"]) > 0
+
+
 def test_a_bucket_never_holds_more_than_its_burst() -> None:
     now = [0.0]
     limiter = RateLimiter(10, 3, lambda: now[0])
@@ -237,6 +307,11 @@ async def test_every_change_leaves_one_line_without_a_secret(house, caplog) -> N
         await client.post("/certify", json=BODY)
     async with house.client("reader") as client:
         await client.post("/certify", json={**BODY, "api_key": "sk-very-secret"})
+        await client.post("/runs/r1/purge")
+    house.keeper.fault = None
+    async with house.client("admin") as client:
+        await client.post("/runs/r1/purge")
+        await client.post("/runs/r9/purge")
     lines = [json.loads(r.getMessage()) for r in caplog.records if r.name == "retire.audit"]
     told = [(line["action"], line["token"], line["subject"], line["outcome"]) for line in lines]
     assert told == [
@@ -245,6 +320,9 @@ async def test_every_change_leaves_one_line_without_a_secret(house, caplog) -> N
         ("run.cancel", "t-pipeline", "r1", "done"),
         ("run.start", "t-pipeline", "", "failed"),
         ("run.start", "t-reader", "", "refused"),
+        ("run.purge", "t-reader", "r1", "refused"),
+        ("run.purge", "t-admin", "r1", "done"),
+        ("run.purge", "t-admin", "r9", "refused"),
     ]
     written = caplog.text
     assert "sk-very-secret" not in written

@@ -60,7 +60,7 @@ async def test_an_uploaded_bundle_is_unpacked_and_removed(tmp_path, archive) -> 
         assert "ledger.yaml" in problem(answer, "unusable-input")["detail"]
     assert [there for _, there in house.keeper.uploads] == [True]
     assert house.keeper.seen[0].repetitions == 2
-    assert list(tmp_path.iterdir()) == []
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
 async def test_lint_s_report_stands_in_the_problem(house, archive, panel) -> None:
@@ -411,3 +411,17 @@ async def test_the_document_has_an_example_for_every_call_and_answer(house) -> N
 def test_every_kind_of_problem_is_explained(repository) -> None:
     text = (repository / "docs" / "service.md").read_text(encoding="utf-8")
     assert [kind.uri for kind in Kind if f"`{kind.value.slug}`" not in text] == []
+
+
+async def test_a_run_that_has_ended_is_purged_and_one_that_goes_on_is_not(house) -> None:
+    house.keeper.start("t-pipeline")
+    async with house.client("admin") as client:
+        problem(await client.post("/runs/r1/purge"), "conflict")
+        assert house.keeper.purged == []
+        house.keeper.finish("r1")
+        answer = await client.post("/runs/r1/purge")
+        assert answer.status_code == 200
+        assert (answer.json()["id"], answer.json()["verdict"]) == ("r1", "fail")
+        assert house.keeper.purged == ["r1"]
+        problem(await client.post("/runs/r9/purge"), "not-found")
+        problem(await client.post("/runs/r1/purge?force=1"), "invalid-request")

@@ -1,0 +1,221 @@
+"""The actuator of a house in Home Assistant: one literal entity, one service, one request.
+
+Home Assistant answers 200 to a call for an entity that does not exist, widens a call without a
+literal id, and takes values beyond an entity's own bounds. So everything is tested before the
+call: the entity's grammar, its place in the house, the registry and its domain, its availability,
+the parameters' names, types, units, bounds and steps, and that the governed records are still
+what was frozen. A call is sent once; what comes back is evidence of nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from hardware.homeassistant.client import HomeAssistantClient
+from hardware.homeassistant.errors import HomeAssistantError, RefusedError, UnauthorizedError
+from hardware.homeassistant.parameters import ParameterError, payload_of
+from hardware.homeassistant.reading import Usable, is_entity, usable
+from hardware.homeassistant.websocket import registry
+from hardware.wire import Channel
+from sink.ports import ActResult, ActStatus, Frozen
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Mapping
+
+    from hardware.homeassistant.access import Access
+    from hardware.homeassistant.house import House, HouseDevice, HouseService
+    from hardware.homeassistant.reading import EntityState
+    from sink.contract import Scalar
+    from sink.decision import Action
+
+WORLD_FAILED = "the world failed"
+"""Begins the detail of a refusal that says nothing about the candidate: the attempt is lost."""
+
+_KEPT = 64
+_SECTIONS = ("grants", "consents", "facts", "versions")
+
+
+class HomeAssistantActuator:
+    """Implements ``sink.ports.Actuator`` for a house in Home Assistant.
+
+    Args:
+        world: The world's act face, asked for frozen episodes alone.
+        access: Address, this program's own token, and the house.
+        client: Made from the same access.
+        bundles: Bundle id by contract digest, for the records that govern it.
+        pinned: The registry's own id of each entity when this program started.
+    """
+
+    def __init__(
+        self,
+        world: Channel,
+        access: Access,
+        client: HomeAssistantClient,
+        bundles: Mapping[str, str],
+        pinned: Mapping[str, str],
+    ) -> None:
+        self._world = world
+        self._access = access
+        self._house: House = access.house
+        self._client = client
+        self._bundles = bundles
+        self._pinned = pinned
+        self._frozen: OrderedDict[str, Frozen] = OrderedDict()
+
+    @classmethod
+    async def open(
+        cls, face: socket.socket, access: Access, bundles: Mapping[str, str]
+    ) -> HomeAssistantActuator:
+        """Take over the inherited end of the act face, and pin the registry as it is now.
+
+        Raises:
+            HomeAssistantError: The house cannot be reached, or the token is refused.
+        """
+        face.setblocking(False)  # noqa: FBT003  # the standard library has no keyword
+        reader, writer = await asyncio.open_connection(sock=face, limit=2**22)
+        pinned = await registry(access.url, access.token)
+        client = HomeAssistantClient(access.url, access.token)
+        return cls(Channel(reader, writer), access, client, bundles, pinned)
+
+    async def frozen(self, attempt: str) -> Frozen:
+        """Return the frozen episode; raises LookupError where the house stands in another one."""
+        reply = await self._world.ask({"op": "frozen", "attempt": attempt})
+        if "error" in reply:
+            raise LookupError(str(reply["error"]))
+        found = Frozen(
+            snapshot=reply["snapshot"].encode(),
+            snapshot_digest=reply["snapshot_digest"],
+            episode=reply["episode"],
+            contract_digest=reply["contract"],
+            revision=reply["revision"],
+        )
+        self._frozen[attempt] = found
+        if len(self._frozen) > _KEPT:
+            self._frozen.popitem(last=False)
+        return found
+
+    async def act(self, attempt: str, revision: int, action: Action) -> ActResult:
+        """Read the governed records again, and send only if they are what was frozen."""
+        frozen = self._frozen.get(attempt)
+        if frozen is None or frozen.revision != revision:
+            return ActResult(ActStatus.REFUSED, "revision")
+        return await self._act(action.service, action.target, action.parameters, frozen)
+
+    async def act_unmonitored(
+        self, attempt: str, service: str, target: str, parameters: Mapping[str, Scalar]
+    ) -> ActResult:
+        """Act without comparing records; used by ``hardware.direct`` alone, on a bench alone.
+
+        The house has to stand in the attempt: an act outside of it would be nobody's.
+        """
+        if not self._house.bench:
+            return ActResult(ActStatus.REFUSED, "this house is no bench: nothing acts unmediated")
+        try:
+            await self.frozen(attempt)
+        except LookupError as error:
+            return ActResult(ActStatus.REFUSED, str(error))
+        return await self._act(service, target, parameters, None)
+
+    async def close(self) -> None:
+        """End the connections to the world and to Home Assistant."""
+        self._world.close()
+        await self._client.close()
+
+    async def _act(
+        self, service: str, target: str, parameters: Mapping[str, Scalar], frozen: Frozen | None
+    ) -> ActResult:
+        device = self._house.device_of(target) if is_entity(target) else None
+        rule = device.services.get(service) if device is not None else None
+        if device is None or rule is None:
+            return ActResult(ActStatus.REFUSED, f"missing: the house offers no {service} there")
+        try:
+            payload = payload_of(rule, parameters)
+        except ParameterError as error:
+            return ActResult(ActStatus.REFUSED, str(error))
+        try:
+            return await self._checked(device, rule, payload, frozen)
+        except HomeAssistantError as error:
+            # Nothing was sent yet: only reads precede the call.
+            return ActResult(ActStatus.REFUSED, f"{WORLD_FAILED}: {error}")
+
+    async def _checked(
+        self,
+        device: HouseDevice,
+        rule: HouseService,
+        payload: Mapping[str, Any],
+        frozen: Frozen | None,
+    ) -> ActResult:
+        if fault := await self._instance_fault(device.entity, rule):
+            return ActResult(ActStatus.REFUSED, fault)
+        read = time.monotonic()
+        states = await self._client.states()
+        found = states.get(device.entity)
+        state = usable(found)
+        if state not in {Usable.YES, Usable.ASSUMED, Usable.UNKNOWN}:
+            return ActResult(ActStatus.REFUSED, f"{WORLD_FAILED}: {device.entity} is {state}")
+        if found is not None and (fault := _out_of_entity_bounds(found, payload)):
+            return ActResult(ActStatus.REFUSED, fault)
+        if frozen is not None and (fault := self._changed(frozen, states)):
+            return ActResult(ActStatus.REFUSED, fault)
+        return await self._send(device, rule, payload, read)
+
+    async def _instance_fault(self, entity: str, rule: HouseService) -> str:
+        entries = await registry(self._access.url, self._access.token)
+        if entity not in entries:
+            return f"{WORLD_FAILED}: {entity} is not in the registry"
+        if entries[entity] != self._pinned.get(entity):
+            return f"{WORLD_FAILED}: {entity} is another device than at the start"
+        if any(item.unit == "C" for item in rule.parameters.values()):
+            config = await self._client.config()
+            unit = (config.get("unit_system") or {}).get("temperature")
+            if unit != self._house.temperature_unit:
+                return f"{WORLD_FAILED}: the instance counts in {unit}"
+        return ""
+
+    def _changed(self, frozen: Frozen, states: Mapping[str, EntityState]) -> str:
+        """Return why the governed records are not what was frozen; empty where they are."""
+        records = self._house.records.get(self._bundles.get(frozen.contract_digest, ""), {})
+        snapshot = json.loads(frozen.snapshot)
+        for section in _SECTIONS:
+            for name, record in snapshot[section].items():
+                found = states.get(records.get(f"{section}/{name}", ""))
+                if found is None or usable(found) is not Usable.YES:
+                    return f"{WORLD_FAILED}: the record {section}/{name} is {usable(found)}"
+                if found.attributes.get("record") != record:
+                    return "revision"
+        return ""
+
+    async def _send(
+        self, device: HouseDevice, rule: HouseService, payload: Mapping[str, Any], read: float
+    ) -> ActResult:
+        sent = time.monotonic()
+        noted = f"records read at most {(sent - read) * 1000:.1f} ms before the call"
+        try:
+            await self._client.call(rule.service, {"entity_id": device.entity, **payload})
+        except UnauthorizedError as error:
+            return ActResult(ActStatus.REFUSED, f"{WORLD_FAILED}: {error}")
+        except RefusedError as error:
+            return ActResult(ActStatus.REFUSED, f"refused by Home Assistant: {error}")
+        except HomeAssistantError as error:
+            return ActResult(ActStatus.IN_DOUBT, f"{error}; {noted}")
+        took = (time.monotonic() - sent) * 1000
+        return ActResult(ActStatus.DONE, f"acknowledged only; {noted}, which took {took:.1f} ms")
+
+
+_BOUNDS = {"temperature": ("min_temp", "max_temp"), "value": ("min", "max")}
+"""The attributes in which an entity states the bounds of a value it takes."""
+
+
+def _out_of_entity_bounds(state: EntityState, payload: Mapping[str, Any]) -> str:
+    for key, (lowest, highest) in _BOUNDS.items():
+        if key not in payload:
+            continue
+        low, high = state.attributes.get(lowest), state.attributes.get(highest)
+        if (low is not None and payload[key] < low) or (high is not None and payload[key] > high):
+            return f"{key} lies outside what {state.entity} says it takes"
+    return ""

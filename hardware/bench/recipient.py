@@ -1,0 +1,213 @@
+"""The recipient of a bench: a display without a screen, and the tap at which the observer reads.
+
+Each name has a port of its own, so who received a stream does not rest on what the sender says.
+Bytes are kept in memory with the time of their arrival, for the newest sessions only, and are
+never written to disk. A session ends when the display has the pictures it wants.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hardware.sense.mjpeg import MultipartReader
+from hardware.sense.mjpeg_grammar import Part, ProtocolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+_HEADER_SECONDS = 10.0
+_SESSION_SECONDS = 20.0
+_SESSION_BYTES = 33_554_432
+_KEPT = 8
+"""Sessions whose bytes are held; the observer reads each as soon as it has ended."""
+_READ = 65_536
+_PIECE = 256
+"""Bytes looked at together; fewer than any picture has."""
+
+
+@dataclass(slots=True)
+class Received:
+    """One stream as it arrived; times on this process's monotonic clock, in seconds."""
+
+    number: int
+    recipient: str
+    attempt: str
+    content_type: str
+    granted: float | None
+    opened: float
+    closed: float | None = None
+    ended: str = ""
+    satisfied: bool = False
+    """Whether the display itself ended it, having what it wanted."""
+    chunks: list[tuple[float, bytes]] | None = field(default_factory=list)
+
+    def described(self) -> dict[str, Any]:
+        """Return everything but the bytes."""
+        chunks = self.chunks
+        return {
+            "number": self.number,
+            "recipient": self.recipient,
+            "attempt": self.attempt,
+            "content_type": self.content_type,
+            "granted": self.granted,
+            "opened": self.opened,
+            "closed": self.closed,
+            "ended": self.ended,
+            "satisfied": self.satisfied,
+            "chunks": None if chunks is None else [[at, len(data)] for at, data in chunks],
+        }
+
+
+class Recipient:
+    """Takes streams and shows them at the tap.
+
+    Args:
+        frames: How many parts the display wants before it ends a session.
+    """
+
+    def __init__(self, frames: int) -> None:
+        self._frames = frames
+        self.sessions: list[Received] = []
+
+    async def take(
+        self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Take one stream for the recipient with this name."""
+        # Cancelled only when the program stops; a cancelled one would be reported as an error.
+        with suppress(asyncio.CancelledError, OSError):
+            try:
+                header = await _read_header(reader)
+                if header is not None:
+                    await self._receive(self._open(name, header), reader)
+            finally:
+                writer.close()
+
+    def _open(self, name: str, header: dict[str, Any]) -> Received:
+        granted = header.get("granted")
+        session = Received(
+            number=len(self.sessions) + 1,
+            recipient=name,
+            attempt=str(header.get("attempt")),
+            content_type=str(header.get("content_type")),
+            granted=float(granted) if isinstance(granted, int | float) else None,
+            opened=time.monotonic(),
+        )
+        self.sessions.append(session)
+        for old in self.sessions[:-_KEPT]:
+            old.chunks = None
+        return session
+
+    async def _receive(self, session: Received, reader: asyncio.StreamReader) -> None:
+        counter = _PartCounter(session.content_type)
+        size = 0
+        try:
+            async with asyncio.timeout(_SESSION_SECONDS):
+                while data := await reader.read(_READ):
+                    size += len(data)
+                    if session.chunks is None or size > _SESSION_BYTES:
+                        session.ended = "more bytes than a session may have"
+                        return
+                    shown = counter.take(data, self._frames)
+                    session.chunks.append((time.monotonic(), shown))
+                    if counter.parts >= self._frames:
+                        session.ended = "the display has its pictures"
+                        session.satisfied = True
+                        return
+                session.ended = "the sender ended it"
+        except TimeoutError:
+            session.ended = "the display's own time was over"
+        except ConnectionError:
+            session.ended = "the connection broke off"
+        finally:
+            session.closed = time.monotonic()
+
+    async def tap(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one question of the observer: which sessions there are, or one with its bytes."""
+        with suppress(asyncio.CancelledError, OSError):
+            try:
+                asked = await _read_header(reader)
+                if asked is not None:
+                    answer, payload = self._answer(asked)
+                    writer.write(json.dumps(answer).encode() + b"\n")
+                    for data in payload:
+                        writer.write(data)
+                        await writer.drain()
+            finally:
+                writer.close()
+
+    def _answer(self, asked: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        number = asked.get("session")
+        if number is None:
+            return {"sessions": [session.described() for session in self.sessions]}, []
+        found = [session for session in self.sessions if session.number == number]
+        if not found or found[0].chunks is None:
+            return {"error": "the bytes of this session are not held"}, []
+        return found[0].described(), [data for _, data in found[0].chunks]
+
+
+class _PartCounter:
+    """Counts the parts of a stream, as far as it can be followed."""
+
+    def __init__(self, content_type: str) -> None:
+        self.parts = 0
+        try:
+            self._reader: MultipartReader | None = MultipartReader(content_type)
+        except ProtocolError:
+            self._reader = None
+
+    def take(self, data: bytes, wanted: int) -> bytes:
+        """Return the bytes up to the part that makes up the number wanted, and a little more."""
+        if self._reader is None:
+            return data
+        for start in range(0, len(data), _PIECE):
+            events = self._reader.feed(data[start : start + _PIECE])
+            self.parts += sum(isinstance(event, Part) for event in events)
+            if self.parts >= wanted:
+                return data[: start + _PIECE]
+        return data
+
+
+async def _read_header(reader: asyncio.StreamReader) -> dict[str, Any] | None:
+    try:
+        async with asyncio.timeout(_HEADER_SECONDS):
+            value = json.loads(await reader.readline())
+    except (TimeoutError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+async def serve(
+    names: list[str],
+    frames: int,
+    ready: Callable[[Mapping[str, int]], None],
+    tap: Path,
+    stop: asyncio.Event,
+) -> None:
+    """Listen for each name on loopback and at the tap, until ``stop`` is set.
+
+    Args:
+        names: The recipients.
+        frames: Pictures that end a session.
+        ready: Told the port of each name, before the tap exists.
+        tap: Path of the Unix socket at which the observer reads.
+        stop: Set by whoever ends the program.
+    """
+    recipient = Recipient(frames)
+    doors = {
+        name: await asyncio.start_server(partial(recipient.take, name), "127.0.0.1", 0)
+        for name in names
+    }
+    ready({name: door.sockets[0].getsockname()[1] for name, door in doors.items()})
+    taps = await asyncio.start_unix_server(recipient.tap, path=tap)
+    try:
+        await stop.wait()
+    finally:
+        for server in (*doors.values(), taps):
+            server.close()

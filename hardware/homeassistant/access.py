@@ -1,0 +1,60 @@
+"""One program's access to Home Assistant: the address, its own token, the house."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hardware.homeassistant.house import House, HouseError, load_house
+
+if TYPE_CHECKING:
+    import argparse
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a program needs to reach the house; the token is never shown."""
+
+    url: str
+    token: str = field(repr=False)
+    house: House
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose Home Assistant as the world."""
+    parser.add_argument("--home-assistant", help="address; without it the stub world is used")
+    parser.add_argument("--token-file", type=Path, help="this program's own long-lived token")
+    parser.add_argument("--house", type=Path, help="house file: devices, services, reports")
+
+
+def access_of(arguments: argparse.Namespace) -> Access:
+    """Read what the options name.
+
+    Raises:
+        HouseError: An option is missing, or a file cannot be used; others may read the token.
+    """
+    if arguments.token_file is None or arguments.house is None:
+        raise HouseError("--home-assistant needs --token-file and --house")
+    return Access(
+        arguments.home_assistant, read_token(arguments.token_file), load_house(arguments.house)
+    )
+
+
+def read_token(path: Path) -> str:
+    """Read a token from a file that nobody else may read.
+
+    Raises:
+        HouseError: It cannot be read, is empty, or is open to others.
+    """
+    try:
+        mode = path.stat().st_mode
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise HouseError(f"the token file {path} cannot be read: {error}") from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise HouseError(f"the token file {path} is open to others; set its mode to 0600")
+    if not token:
+        raise HouseError(f"the token file {path} is empty")
+    return token

@@ -1,0 +1,171 @@
+"""Write what a local Home Assistant needs: configuration, three users, and a token for each.
+
+Home Assistant keeps users and tokens in ``.storage/auth``; it is written before the first start,
+so that no set-up by hand and no administrator's password is needed. The files have the form of
+Home Assistant 2024.3.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import shutil
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+_TEN_YEARS = 315_360_000
+_GROUPS = {
+    "world": "system-admin",
+    "sink": "system-users",
+    "observer": "system-read-only",
+}
+"""The group of each program's user: only the world program may set the house up."""
+
+_CONFIGURATION = """\
+homeassistant:
+  name: Bench
+  latitude: 52.0
+  longitude: 5.0
+  elevation: 0
+  unit_system: metric
+  time_zone: UTC
+  currency: EUR
+  country: NL
+http:
+  server_host: 127.0.0.1
+  server_port: {port}
+api:
+config:
+websocket_api:
+logger:
+  default: warning
+retire_bench:
+  layout: {layout}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where the configuration lies."""
+
+    folder: Path
+    tokens: Mapping[str, Path]
+
+
+def write_configuration(
+    state: Path, integration: Path, layout: Mapping[str, Any], port: int, now: datetime
+) -> Written:
+    """Write a configuration folder from nothing; an old one is replaced.
+
+    Args:
+        state: The folder of the bench; others cannot read it.
+        integration: The folder of the custom integration to copy.
+        layout: What that integration builds.
+        port: Port on the loopback address.
+        now: When the tokens are issued.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = state / "configuration"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / ".storage").mkdir(mode=0o700, parents=True)
+    target = folder / "custom_components" / integration.name
+    shutil.copytree(integration, target, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "layout.json").write_text(json.dumps(layout), encoding="utf-8")
+    text = _CONFIGURATION.format(port=port, layout=json.dumps(str(folder / "layout.json")))
+    (folder / "configuration.yaml").write_text(text, encoding="utf-8")
+    for name, lines in (("automations", "[]"), ("scenes", "[]"), ("scripts", "{}")):
+        (folder / f"{name}.yaml").write_text(lines + "\n", encoding="utf-8")
+    tokens = _write_users(folder, state, now)
+    done = ["user", "core_config", "integration", "analytics"]
+    _store(folder, "onboarding", {"done": done}, 4)
+    return Written(folder, tokens)
+
+
+def _write_users(folder: Path, state: Path, now: datetime) -> dict[str, Path]:
+    users, refresh, tokens = [], [], {}
+    for name, group in _GROUPS.items():
+        user, identity, key = uuid.uuid4().hex, uuid.uuid4().hex, secrets.token_hex(64)
+        users.append(_user(user, name, group))
+        refresh.append(_refresh_token(identity, user, name, key, now))
+        issued = int(now.timestamp())
+        claims = {"iss": identity, "iat": issued, "exp": issued + _TEN_YEARS}
+        tokens[name] = write_private(state / f"{name}.token", _signed(claims, key))
+    groups = [
+        {"id": "system-admin", "name": "Administrators"},
+        {"id": "system-users", "name": "Users"},
+        {"id": "system-read-only", "name": "Read Only"},
+    ]
+    data = {"users": users, "groups": groups, "credentials": [], "refresh_tokens": refresh}
+    _store(folder, "auth", data, 1)
+    return tokens
+
+
+def _user(identity: str, name: str, group: str) -> dict[str, Any]:
+    return {
+        "id": identity,
+        "group_ids": [group],
+        "is_owner": group == "system-admin",
+        "is_active": True,
+        "name": name,
+        "system_generated": False,
+        "local_only": True,
+    }
+
+
+def _refresh_token(identity: str, user: str, name: str, key: str, now: datetime) -> dict[str, Any]:
+    return {
+        "id": identity,
+        "user_id": user,
+        "client_id": None,
+        "client_name": name,
+        "client_icon": None,
+        "token_type": "long_lived_access_token",
+        "created_at": now.isoformat(),
+        "access_token_expiration": float(_TEN_YEARS),
+        "token": secrets.token_hex(64),
+        "jwt_key": key,
+        "last_used_at": None,
+        "last_used_ip": None,
+        "expire_at": None,
+        "credential_id": None,
+        "version": "2024.3.3",
+    }
+
+
+def _signed(claims: Mapping[str, Any], key: str) -> str:
+    """Return a JSON Web Token with HMAC-SHA-256 (RFC 7519, RFC 7515)."""
+    header = _base64(b'{"alg":"HS256","typ":"JWT"}')
+    body = _base64(json.dumps(claims, separators=(",", ":")).encode())
+    signature = hmac.new(key.encode(), f"{header}.{body}".encode(), hashlib.sha256).digest()
+    return f"{header}.{body}.{_base64(signature)}"
+
+
+def _base64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _store(folder: Path, key: str, data: Mapping[str, Any], version: int) -> None:
+    value = {"version": version, "minor_version": 1, "key": key, "data": data}
+    write_private(folder / ".storage" / key, json.dumps(value))
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Write a file that nobody else can read, not even for a moment."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path

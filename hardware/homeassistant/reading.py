@@ -1,0 +1,167 @@
+"""What a state of Home Assistant says, and whether it may be believed at all. Pure.
+
+The rules come from how Home Assistant works: a state may be left over from before a restart
+(``restored``), assumed rather than reported (``assumed_state``), or written while a service call
+was under way (its context then names the caller); and an unchanged value moves no change time,
+so that age is counted from the time of the last report.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import timedelta
+
+_ENTITY = re.compile(r"[a-z0-9_]{1,64}\.[a-z0-9_]{1,190}\Z", re.ASCII)
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?\Z", re.ASCII)
+
+
+class Usable(StrEnum):
+    """Whether a state can be read, and if not, why."""
+
+    YES = "yes"
+    MISSING = "missing"
+    UNAVAILABLE = "unavailable"
+    UNKNOWN = "unknown"
+    RESTORED = "restored"
+    ASSUMED = "assumed"
+
+
+class Freshness(StrEnum):
+    """How old a state is, by the time of its last report."""
+
+    FRESH = "fresh"
+    STALE = "stale"
+    UNKNOWN = "age unknown"
+    FROM_THE_FUTURE = "from the future"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityState:
+    """One state as Home Assistant gave it.
+
+    Attributes:
+        entity: The entity id.
+        state: The state's text.
+        attributes: The attributes.
+        updated: When state or attributes last changed; None where nothing was said.
+        reported: When the value was last reported, changed or not; None where Home Assistant
+            does not offer it.
+        by_call: Whether it was written in the context of somebody's call.
+    """
+
+    entity: str
+    state: str
+    attributes: Mapping[str, Any]
+    updated: datetime | None = None
+    reported: datetime | None = None
+    by_call: bool = False
+
+    @property
+    def report_time(self) -> datetime | None:
+        """The latest moment at which the device is known to have reported."""
+        return self.reported or self.updated
+
+
+def state_of(data: Mapping[str, Any]) -> EntityState:
+    """Read the JSON form of a state.
+
+    Raises:
+        TypeError: It has another form.
+        ValueError: A time in it is none.
+    """
+    context = data.get("context") or {}
+    entity, state, attributes = data.get("entity_id"), data.get("state"), data.get("attributes")
+    if not (isinstance(entity, str) and isinstance(state, str) and isinstance(attributes, dict)):
+        raise TypeError("a state without entity, text or attributes")
+    if not isinstance(context, dict):
+        raise TypeError("a state whose context is no object")
+    return EntityState(
+        entity,
+        state,
+        attributes,
+        _moment(data.get("last_updated")),
+        _moment(data.get("last_reported")),
+        by_call=bool(context.get("user_id") or context.get("parent_id")),
+    )
+
+
+def _moment(text: object) -> datetime | None:
+    if text is None:
+        return None
+    moment = datetime.fromisoformat(str(text))
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return moment
+
+
+def usable(state: EntityState | None) -> Usable:
+    """Return whether a state can be read at all."""
+    if state is None:
+        return Usable.MISSING
+    if state.attributes.get("restored"):
+        return Usable.RESTORED
+    if state.state == "unavailable":
+        return Usable.UNAVAILABLE
+    if state.state == "unknown":
+        return Usable.UNKNOWN
+    return Usable.ASSUMED if state.attributes.get("assumed_state") else Usable.YES
+
+
+def freshness(
+    state: EntityState, now: datetime, younger_than: timedelta, skew: timedelta
+) -> Freshness:
+    """Return whether a state was reported less than some time ago.
+
+    A state whose report time is not offered is fresh only if it changed recently: then it was
+    certainly reported. Otherwise its age is unknown, which counts as stale.
+
+    Args:
+        state: The state.
+        now: The reader's clock.
+        younger_than: A report exactly this old is stale.
+        skew: How far ahead of the reader's clock a report may lie.
+    """
+    if state.attributes.get("restored"):
+        return Freshness.STALE
+    moment = state.report_time
+    if moment is None:
+        return Freshness.UNKNOWN
+    if moment - now > skew:
+        return Freshness.FROM_THE_FUTURE
+    if now - moment < younger_than:
+        return Freshness.FRESH
+    return Freshness.STALE if state.reported is not None else Freshness.UNKNOWN
+
+
+def is_entity(text: str) -> bool:
+    """Whether a text is one literal entity id, byte for byte, before any lower-casing."""
+    return bool(_ENTITY.match(text))
+
+
+def text_of(value: object) -> str:
+    """Return a state or attribute as the text that a variable holds; numbers canonical."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.match(value)):
+        return canonical_number(str(value))
+    return str(value)
+
+
+def canonical_number(text: str) -> str:
+    """Return a decimal number without trailing zeros or exponent; other text unchanged."""
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return text
+    if not number.is_finite():
+        return text
+    plain = f"{number.normalize():f}"
+    return "0" if plain == "-0" else plain
