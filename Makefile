@@ -29,6 +29,14 @@ $(VENV)/.test: $(VENV)/.run
 .models/smollm2-135m.gguf: $(VENV)/.test
 	RETIRE_MODELS=.models $(BIN)/retire models fetch smollm2-135m
 
+# A real Home Assistant in an environment of its own; this release runs on Python 3.11 alone.
+.homeassistant/.ready: $(VENV)/.python deploy/homeassistant/requirements.txt
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then \
+	  $(PYTHON) -m venv .homeassistant && \
+	  VIRTUAL_ENV=.homeassistant $(BIN)/uv pip install --quiet --no-deps -r deploy/homeassistant/requirements.txt && \
+	  touch $@; \
+	else echo "Python 3.11 is needed for the Home Assistant tests; they are left out"; fi
+
 matrix: $(VENV)/.run
 	$(BIN)/retire matrix --out runs/panel
 
@@ -39,7 +47,7 @@ check: $(VENV)/.test
 	$(BIN)/lint-imports
 
 # Two workers, a file at a time: files share nothing, tests of one file may share a run.
-test: check .models/smollm2-135m.gguf
+test: check .models/smollm2-135m.gguf .homeassistant/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 unit: $(VENV)/.test
