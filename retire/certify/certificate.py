@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from retire.certify.accounting import Stop
     from retire.certify.joining import Finding
+    from retire.certify.rereading import Rereading
     from retire.certify.support import ClauseSupport
     from retire.domain.cell import Cell
     from retire.domain.outcome import Outcome
@@ -66,6 +67,8 @@ class Surroundings:
     findings: Sequence[Finding]
     prior_runs: int
     stability: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rereading: Rereading | None = None
+    """Present where the world cannot compare and act in one step."""
 
 
 def percentage_points(value: Fraction | None) -> str:
@@ -114,6 +117,7 @@ def statement(
         "unit": {**unit, "scope": given.scope},
         "evidence": given.evidence,
         "world": given.world,
+        **_gap(given.rereading),
         "separation": "same_user",
         "gates": _gates_json(gates),
         "beside_the_verdict": _beside(arms),
@@ -131,6 +135,18 @@ def statement(
         "subject": [dict(item) for item in subjects],
         "predicateType": LIVE_TYPE if live else NOT_LIVE_TYPE,
         "predicate": predicate,
+    }
+
+
+def _gap(rereading: Rereading | None) -> dict[str, Any]:
+    """Say how long before an act its records were read again, where the two are two steps."""
+    if rereading is None:
+        return {}
+    return {
+        "reread_before_acting": {
+            "acts": rereading.acts,
+            "largest_gap_milliseconds": rereading.largest_milliseconds,
+        }
     }
 
 

@@ -19,6 +19,7 @@ from retire.cli.deploying import (
 )
 from retire.cli.inputs import check_deployments, option_of, read_input, reason_of
 from retire.cli.signing import write_certificates
+from retire.cli.world import STUB, WorldOption, instance_of
 from retire.deployments.assembling import read_cassette
 from retire.deployments.budget import read_budget
 from retire.domain.errors import InputError
@@ -54,6 +55,7 @@ def matrix(
     ] = None,
     stability: StabilityOption = None,
     budget: BudgetOption = None,
+    world: WorldOption = STUB,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run that is there; never begin one.")
     ] = False,
@@ -83,6 +85,7 @@ def matrix(
             catalog=catalog,
             stability=read_measurements(stability),
             budget=read_budget(budget) if budget else None,
+            home_assistant=instance_of(world),
         )
     )
     if resume and not prepared.folder.database.exists():
@@ -90,6 +93,8 @@ def matrix(
             "there is no run to go on with", where=str(out), mend="Leave --resume out to begin one"
         )
     say(f"plan {prepared.plan.digest}: {len(prepared.plan.cells)} cells")
+    if prepared.request.home_assistant is not None:
+        say("note: a house stands in one attempt at a time; cells run one after the other")
     for warning in plan_warnings(declared):
         say(f"note: {warning}")
     with LiveProgress(plain=settings.plain) as progress:

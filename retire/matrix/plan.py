@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from retire.matrix.protocol import Protocol
 
+STUB_WORLD = "stub"
+HOME_ASSISTANT_WORLD = "home_assistant"
+"""The kinds of world."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -30,6 +34,11 @@ class Plan:
     statement: Mapping[str, Json]
     digest: str
 
+    @property
+    def world(self) -> str:
+        """The kind of world it runs in."""
+        return str(self.statement.get("world", STUB_WORLD))
+
 
 def fix_plan(
     protocol: Protocol,
@@ -37,6 +46,7 @@ def fix_plan(
     bundles: Mapping[str, Mapping[str, str]],
     deployments: Mapping[str, str],
     candidates: Mapping[str, str] | None = None,
+    world: str = STUB_WORLD,
 ) -> Plan:
     """Enumerate the cells and fix the digest.
 
@@ -47,6 +57,7 @@ def fix_plan(
         deployments: Identity digest of each deployment.
         candidates: Digest of a candidate given by hand, by bundle; empty when the run's own
             reducer makes the candidates.
+        world: The kind of world; the stub world is the one that a plan does not name.
     """
     cells = sorted(_cells(protocol, members))
     statement: dict[str, Json] = {
@@ -58,6 +69,8 @@ def fix_plan(
         "cells": len(cells),
         "cell_root": merkle_root([canonical(cell.key) for cell in cells]),
     }
+    if world != STUB_WORLD:
+        statement["world"] = world
     return Plan(protocol, tuple(cells), statement, digest_of(statement))
 
 

@@ -15,7 +15,7 @@ from retire.bundle.loading import template_digest
 from retire.domain.digests import canonical, digest_of, sha256
 from retire.domain.errors import EvidenceError, InputError
 from retire.domain.trace import leaf, outcome_of
-from retire.matrix import Plan, Protocol, fix_plan
+from retire.matrix import STUB_WORLD, Plan, Protocol, fix_plan
 from retire.runner.folder import read_json
 from retire.runner.sealing import read_evidence
 from sink.proposal import RawAnswer
@@ -165,6 +165,7 @@ def open_plan(folder: RunFolder) -> tuple[Plan, Mapping[str, Bundle]]:
             {key: bundle_digests(bundle) for key, bundle in bundles.items()},
             statement["deployments"],
             statement["candidates"],
+            str(statement.get("world", STUB_WORLD)),
         )
     except (InputError, *_SHAPE) as error:
         raise EvidenceError(

@@ -10,9 +10,11 @@ from retire.certify.certificate import Surroundings
 from retire.certify.certifying import Certified, Run, certify, licensing_cells, placements
 from retire.certify.hypotheses import Hypotheses, run_hypotheses
 from retire.certify.joining import Evidence, Finding, join, outcomes_of
+from retire.certify.rereading import Rereading, rereading_of
 from retire.certify.stability import read_stability, stated_of
 from retire.domain.errors import IncompleteError
 from retire.domain.trace import outcome_root, record_root
+from retire.matrix import STUB_WORLD
 from retire.runner.folder import read_json
 from retire.runner.opening import open_evidence, open_reductions
 from retire.runner.sealing import head_json
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
     from retire.matrix import Plan
     from retire.runner.folder import RunFolder
     from retire.wiring.preparing import Prepared
-
-
-WORLD = "stub"
-"""The kind of world that the launcher starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +115,19 @@ def described(
         plan_digest=plan.digest,
         scope="bundle" if len(plan.protocol.bundles) == 1 else "panel",
         evidence=kind,
-        world=WORLD,
+        world=plan.world,
         outcome_root=roots[0],
         record_root=roots[1],
         heads={name: head_json(head) for name, head in evidence.heads.items()},
         findings=findings,
         prior_runs=prior,
         stability=stability,
+        rereading=None if plan.world == STUB_WORLD else _rereading(evidence),
     )
+
+
+def _rereading(evidence: Evidence) -> Rereading:
+    return rereading_of(row["body"] for row in evidence.rows)
 
 
 def kept_stability(folder: RunFolder, plan: Plan) -> dict[str, dict[str, Any]]:

@@ -10,7 +10,7 @@ from retire.deployments import EMBEDDED, Catalog
 from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import NotAReduction
-from retire.matrix import Plan, fix_plan
+from retire.matrix import HOME_ASSISTANT_WORLD, STUB_WORLD, Plan, fix_plan
 from retire.runner.folder import RunFolder
 from retire.runner.opening import bundle_digests
 from retire.skill import align, parse
@@ -41,6 +41,7 @@ class Request:
         catalog: Where the protocol's deployments are looked up.
         stability: Measurements that the certificates state.
         budget: What the run may spend, over all its passes.
+        home_assistant: Instance file of the house to run in; the stub world without one.
     """
 
     protocol: Protocol
@@ -52,6 +53,7 @@ class Request:
     catalog: Catalog = EMBEDDED
     stability: tuple[Stability, ...] = ()
     budget: Budget | None = None
+    home_assistant: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ def prepare(request: Request) -> Prepared:
         {key: bundle_digests(bundle) for key, bundle in bundles.items()},
         {name: digest_of(dict(item.identity)) for name, item in deployments.items()},
         {key: sha256(data) for key, data in request.candidates.items()},
+        STUB_WORLD if request.home_assistant is None else HOME_ASSISTANT_WORLD,
     )
     fitting(request.stability, plan)
     return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))

@@ -99,7 +99,9 @@ async def _ready_engine(
     """Start the programs over the run's copies, and have what an earlier pass cut observed."""
     copies = [prepared.folder.bundles / key for key in prepared.bundles]
     async with (
-        running_programs(prepared.folder.processes, copies) as programs,
+        running_programs(
+            prepared.folder.processes, copies, home_assistant=prepared.request.home_assistant
+        ) as programs,
         store,
         _open(prepared.deployments),
     ):
@@ -111,8 +113,7 @@ async def _ready_engine(
             store,
             attempts,
             progress,
-            # While some attempts wait for an answer, others are frozen, decided and observed.
-            prepared.request.concurrency + _calls_at_once(prepared),
+            _attempts_at_once(prepared),
         )
         engine = Engine(prepared.plan, given)
         await engine.sight_cut_attempts()
@@ -154,9 +155,15 @@ async def _open(deployments: Mapping[str, Deployment]) -> AsyncIterator[None]:
         yield
 
 
-def _calls_at_once(prepared: Prepared) -> int:
-    """Return how many calls keep all deployments busy that state how many they take."""
-    return sum(item.concurrency or 0 for item in prepared.deployments.values())
+def _attempts_at_once(prepared: Prepared) -> int:
+    """Return how many attempts may be under way: as declared, and so many that wait for answers.
+
+    A house in Home Assistant stands in one attempt at a time.
+    """
+    if prepared.request.home_assistant is not None:
+        return 1
+    waiting = sum(item.concurrency or 0 for item in prepared.deployments.values())
+    return prepared.request.concurrency + waiting
 
 
 async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str], tuple[str, ...]]:

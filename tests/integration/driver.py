@@ -186,11 +186,11 @@ def put_faults_around(config: Config) -> None:
     start, seal = running.running_programs, running.seal
 
     @asynccontextmanager
-    async def announced(state: Path, bundles: Any) -> Any:
+    async def announced(state: Path, bundles: Any, **given: Any) -> Any:
         before = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
         if config.file_bytes_of_programs:
             limit_files(config.file_bytes_of_programs)
-        async with start(state, bundles) as programs:
+        async with start(state, bundles, **given) as programs:
             limit_files(before)
             counted: Counter[str] = Counter()
             doors = dict(programs.doors)

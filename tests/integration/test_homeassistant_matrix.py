@@ -6,24 +6,23 @@ import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from retire import wiring
 from retire.bundle import load_bundle
+from retire.domain.cell import Condition
+from retire.domain.errors import InputError
 from retire.matrix import Protocol
-from retire.runner.processes import running_programs
 from retire.skill import render
-from retire.wiring import running
 from tests.integration.homeassistants import PANEL, REPOSITORY, RunningHome, needs_home_assistant
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
-    from retire.runner.processes import Programs
 
 pytestmark = [pytest.mark.integration, needs_home_assistant]
 
@@ -48,14 +47,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHome]:
 
 
 async def test_the_boundary_holds_where_the_prompt_alone_does_not(
-    home: RunningHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: RunningHome, tmp_path: Path
 ) -> None:
-    @asynccontextmanager
-    async def in_the_house(state: Path, bundles: Any, **_: Any) -> AsyncIterator[Programs]:
-        async with running_programs(state, bundles, home_assistant=home.instance) as programs:
-            yield programs
-
-    monkeypatch.setattr(running, "running_programs", in_the_house)
     loaded = {key: load_bundle(PANEL / key) for key in BUNDLES}
     protocol = Protocol.model_validate(
         {
@@ -74,7 +67,7 @@ async def test_the_boundary_holds_where_the_prompt_alone_does_not(
         protocol=protocol,
         folders={key: PANEL / key for key in BUNDLES},
         out=tmp_path / "run",
-        concurrency=1,
+        home_assistant=home.instance,
         candidates={
             key: render(bundle.skill, list(bundle.condition_ids)) for key, bundle in loaded.items()
         },
@@ -100,6 +93,15 @@ async def test_the_boundary_holds_where_the_prompt_alone_does_not(
     assert leaks["B4"] == set()
     assert used["B2"] >= 9
     assert used["B4"] >= 9
+
+    boundary = next(item for item in finished.certified if item.placement.condition is Condition.B4)
+    predicate = boundary.statement["predicate"]
+    assert predicate["world"] == "home_assistant"
+    assert predicate["reread_before_acting"]["acts"] == used["B4"]
+    assert float(predicate["reread_before_acting"]["largest_gap_milliseconds"]) > 0
+    # The stub world is another plan: the same folder does not go on in it.
+    with pytest.raises(InputError, match="another plan"):
+        await wiring.execute(wiring.prepare(replace(request, home_assistant=None)), Quiet())
 
     acted = [row["d2"]["act"] for row in rows if (row["d2"]["act"] or {}).get("status") == "done"]
     assert acted
