@@ -76,12 +76,14 @@ def viewing(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def matrix_under_way(protocol: Path, bundles: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
+def matrix_under_way(
+    protocol: Path, bundles: Path, deployments: Path, out: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run ``retire matrix`` in the background."""
     process = subprocess.Popen(
         [
             str(SCRIPT), "matrix", "--protocol", str(protocol), "--bundles", str(bundles),
-            "--out", str(out), "--no-figures", "--concurrency", "1",
+            "--out", str(out), "--no-figures", "--deployments", str(deployments),
         ],
         env={**os.environ, "RETIRE_HOME": str(out.parent / "home")},
         stdin=subprocess.DEVNULL,

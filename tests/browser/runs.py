@@ -22,11 +22,20 @@ schema: retire.protocol/v1
 name: slow
 seed: 3
 bundles: [PRV_L01, ENV_L01, ACC_L01]
-deployments: [plain, eager]
+deployments: [unhurried]
 conditions: [B1, B2, B3, B4]
-repetitions: 6
+repetitions: 3
 """
-"""Some hundred cells, one at a time: time enough to watch."""
+UNHURRIED = """\
+schema: retire.deployments/v1
+deployments:
+  - provider: openai
+    name: unhurried
+    base_url: "{url}"
+    model: scripted-1
+    concurrency: 1
+"""
+"""An endpoint that answers one call at a time: as long to watch on a fast machine as on a slow."""
 
 
 def hostile_run(folder: Path) -> Path:

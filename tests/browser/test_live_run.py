@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.browser.looking import fresh_page, matrix_under_way, opened, viewing
-from tests.browser.runs import SLOW
+from tests.browser.runs import SLOW, UNHURRIED
 from tests.integration.commands import PANEL
+from tests.integration.scripted_endpoint import ScriptedEndpoint, simulated
 
 pytestmark = pytest.mark.browser
 
@@ -25,17 +26,29 @@ def wait_for_traces(page, address):
 def test_a_running_matrix_updates_its_pages(browser, tmp_path):
     protocol = tmp_path / "slow.yaml"
     protocol.write_text(SLOW)
+    deployments = tmp_path / "deployments.yaml"
     runs = tmp_path / "runs"
     runs.mkdir()
     out = runs / "slow"
-    with fresh_page(browser) as page, matrix_under_way(protocol, PANEL, out) as process:
+    with (
+        ScriptedEndpoint(simulated("plain"), latency=0.2) as endpoint,
+        fresh_page(browser) as page,
+    ):
+        deployments.write_text(UNHURRIED.format(url=endpoint.base_url))
+        watch(page, (protocol, PANEL, deployments, out))
+
+
+def watch(page, run):
+    """Follow a run from its first cell to its verdict."""
+    out = run[-1]
+    with matrix_under_way(*run) as process:
         while not (out / "plan.json").exists():
             assert process.poll() is None
             page.wait_for_timeout(100)
-        with viewing(runs) as address:
+        with viewing(out.parent) as address:
             follow(page, address)
             assert process.wait() == 0
-            page.wait_for_function("document.querySelector('section.judgement') !== null")
+            page.locator("section.judgement").first.wait_for()
             assert page.locator("#live").get_attribute("data-ended") == "yes"
 
 
