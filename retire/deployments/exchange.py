@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -21,7 +22,7 @@ from retire.deployments.json_text import Unreadable
 from retire.deployments.retrying import Refused, Unanswered, asked_wait, is_worth_another_try
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from pydantic import SecretStr
 
@@ -42,10 +43,11 @@ class _TooLarge(Refused):
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """A response's bytes, up to the bound."""
+    """A response's bytes, up to the bound; gives its connection back when it is closed."""
 
-    def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+    def __init__(self, inner: httpx2.AsyncByteStream, give_back: Callable[[], None]) -> None:
         self._inner = inner
+        self._give_back: Callable[[], None] | None = give_back
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         total = 0
@@ -56,14 +58,53 @@ class _BoundedStream(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        try:
+            await self._inner.aclose()
+        finally:
+            if self._give_back is not None:
+                self._give_back()
+                self._give_back = None
+
+
+class _Connections:
+    """One connection for every call under way.
+
+    A pool of all of them looks through all of them at every call, and keeps the next call waiting.
+    """
+
+    def __init__(self) -> None:
+        self._certificates = httpx2.create_ssl_context(trust_env=False)
+        self._limits = httpx2.Limits(
+            max_connections=1, max_keepalive_connections=1, keepalive_expiry=30.0
+        )
+        self._free: list[httpx2.AsyncHTTPTransport] = []
+        self._all: list[httpx2.AsyncHTTPTransport] = []
+
+    def take(self) -> httpx2.AsyncHTTPTransport:
+        """Return a connection that nobody uses; one more where there is none."""
+        if self._free:
+            return self._free.pop()
+        made = httpx2.AsyncHTTPTransport(
+            verify=self._certificates, trust_env=False, limits=self._limits
+        )
+        self._all.append(made)
+        return made
+
+    def give_back(self, connection: httpx2.AsyncHTTPTransport) -> None:
+        """Let the next call have a connection."""
+        self._free.append(connection)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for connection in self._all:
+            await connection.aclose()
 
 
 class _Transport(httpx2.AsyncBaseTransport):
     """Sends the few headers that are meant, and holds the key."""
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport, key: SecretStr | None) -> None:
-        self._inner = inner
+    def __init__(self, key: SecretStr | None) -> None:
+        self._connections = _Connections()
         self._key = key
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -85,13 +126,19 @@ class _Transport(httpx2.AsyncBaseTransport):
             stream=request.stream,
             extensions=request.extensions,
         )
-        response = await self._inner.handle_async_request(sent)
+        connection = self._connections.take()
+        give_back = partial(self._connections.give_back, connection)
+        try:
+            response = await connection.handle_async_request(sent)
+        except BaseException:
+            give_back()
+            raise
         if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _BoundedStream(response.stream)
+            response.stream = _BoundedStream(response.stream, give_back)
         return response
 
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self._connections.close()
 
 
 class Exchange:
@@ -104,12 +151,6 @@ class Exchange:
         self._seconds = float(answer)
         self._too_late = f"no connection within {connect} s, or no whole answer within {answer} s"
         self._key = key
-        limits = httpx2.Limits(
-            max_connections=configuration.concurrency,
-            max_keepalive_connections=configuration.concurrency,
-            keepalive_expiry=30.0,
-        )
-        inner = httpx2.AsyncHTTPTransport(trust_env=False, limits=limits)
         timeout = httpx2.Timeout(self._seconds, connect=float(connect))
         self._client = openai.AsyncOpenAI(
             api_key=_NO_KEY,
@@ -117,12 +158,14 @@ class Exchange:
             max_retries=0,
             timeout=timeout,
             http_client=httpx2.AsyncClient(
-                transport=_Transport(inner, key),
+                transport=_Transport(key),
                 trust_env=False,
                 follow_redirects=False,
                 timeout=timeout,
             ),
         )
+        # The library loads its resources when they are first named: here, before any call waits.
+        self._completions = self._client.chat.completions.with_streaming_response
 
     async def close(self) -> None:
         """Close every connection."""
@@ -159,9 +202,8 @@ class Exchange:
             return refused
 
     async def _exchange(self, body: dict[str, Any], reading: Reading) -> Turn:
-        completions = self._client.chat.completions.with_streaming_response
         # As an extra body it is sent as it is: the library neither walks through it nor types it.
-        async with completions.create(model="", messages=(), extra_body=body) as response:
+        async with self._completions.create(model="", messages=(), extra_body=body) as response:
             encoding = response.headers.get("content-encoding", "identity")
             if encoding != "identity":
                 raise Refused(f"the answer is compressed ({self.masked(encoding)}); nobody asked")
