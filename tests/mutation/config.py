@@ -43,6 +43,8 @@ LEFT_OUT = (
     "__pycache__",
     "mutants",
     "runs",
+    ".homeassistant",
+    ".models",
 )
 """What a copy of the repository does without."""
 
