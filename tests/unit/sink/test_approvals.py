@@ -211,4 +211,8 @@ async def test_without_an_entity_for_the_target_nothing_is_sent(door):
     real = await door(approval(bindings={"climate.hall": "climate.hall"}))
     reply = await real.ask()
     assert (reply["decision"], reply["reason"]) == ("deny", "noncanonical_target")
+    assert reply["detail"]
+    # The record says what held, also where nothing was sent.
+    assert set(reply["predicates"].values()) == {True}
+    assert real.recorded[0]["predicates"] == reply["predicates"]
     assert real.world.sent == []
