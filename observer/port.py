@@ -26,6 +26,9 @@ class EpisodeRow:
 class Sensor(Protocol):
     """Read-only access to ground truth; every method raises SensorError when it cannot read."""
 
+    def before(self, attempt: str) -> None:
+        """Note what has to be known before anything acts in an attempt; asked when it begins."""
+
     def episode(self, attempt: str) -> EpisodeRow | None:
         """Return the episode of an attempt, or None where there is none."""
 

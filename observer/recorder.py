@@ -98,6 +98,13 @@ class Observer:
             return {"error": f"{type(error).__name__}: {error}"}
 
     def _begin(self, attempt: str, effect: str) -> Mapping[str, Any]:
+        """Check the attempt, and have the sensor note what it needs before anything acts."""
+        known = self._known(attempt, effect)
+        if "error" not in known:
+            self._sensor.before(attempt)
+        return known
+
+    def _known(self, attempt: str, effect: str) -> Mapping[str, Any]:
         """Check that the world knows the attempt and that the effect is its bundle's own."""
         watched = self._watched.get(effect)
         if watched is None:
@@ -120,9 +127,9 @@ class Observer:
 
     def _look(self, attempt: str, effect: str) -> Sighting:
         try:
-            begun = self._begin(attempt, effect)
-            if "error" in begun:
-                return unobserved(effect, attempt, str(begun["error"]))
+            known = self._known(attempt, effect)
+            if "error" in known:
+                return unobserved(effect, attempt, str(known["error"]))
             journal = self._sensor.journal(attempt)
         except SensorError as error:
             return unobserved(effect, attempt, str(error))

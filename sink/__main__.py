@@ -13,6 +13,7 @@ import os
 import secrets
 import socket
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -21,8 +22,8 @@ from typing import TYPE_CHECKING
 from hardware.actuate.stub import StubWorldActuator
 from hardware.homeassistant.access import access_of, add_arguments
 from hardware.homeassistant.errors import HomeAssistantError
-from hardware.homeassistant.house import HouseError
-from sink.approvals_file import read_approvals
+from hardware.homeassistant.house import HouseError, parse_house
+from sink.approvals_file import read_approvals, read_relied_on
 from sink.contract import Contract, load_contract, read_snapshot
 from sink.decision import Binding
 from sink.keys import load_or_create
@@ -85,12 +86,16 @@ async def _open_house(
     arguments: argparse.Namespace, face: socket.socket, contracts: Mapping[str, Contract]
 ) -> Actuator:
     access = access_of(arguments)
+    if arguments.real_world:
+        # Whoever writes the house file says where an approved action goes.
+        data = read_relied_on(arguments.house, os.geteuid())
+        access = replace(access, house=parse_house(data, str(arguments.house)))
     if not (access.house.bench or arguments.real_world):
         raise HouseError("a house that is no bench is a real world: give --real-world too")
     from hardware.actuate.homeassistant import HomeAssistantActuator  # noqa: PLC0415  # an extra
 
     bundles = {key: contract.bundle for key, contract in contracts.items()}
-    return await HomeAssistantActuator.open(face, access, bundles)
+    return await HomeAssistantActuator.open(face, access, bundles, approved=arguments.real_world)
 
 
 async def _run(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,7 @@
-"""The approvals file on disk: read only where nobody but its owner could have written it."""
+"""The approvals file on disk: read only where nobody but its owner could have written it.
+
+The house file of a real world is read in the same way.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,15 @@ def approvals_folder(path: Path, user: int) -> Iterator[int]:
 def read_approvals(path: Path, user: int) -> Approvals:
     """Read an approvals file.
 
+    Raises:
+        DocumentError: As :func:`read_relied_on`, or its content cannot be used.
+    """
+    return parse_approvals(read_relied_on(path, user), str(path))
+
+
+def read_relied_on(path: Path, user: int) -> bytes:
+    """Return the content of a file that nobody but its owner could have written.
+
     The checks are made on what was opened, so that a name which changes in between gains nothing.
 
     Args:
@@ -57,7 +69,7 @@ def read_approvals(path: Path, user: int) -> Approvals:
 
     Raises:
         DocumentError: It is missing, a symbolic link, another user's, writable by group or
-            others (or its folder is), or its content cannot be used.
+            others (or its folder is).
     """
     with approvals_folder(path, user) as folder:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -72,10 +84,9 @@ def read_approvals(path: Path, user: int) -> Approvals:
                     fault, where=str(path), mend=f"Give it to user {user} alone: mode 0600"
                 )
             with os.fdopen(descriptor, "rb", closefd=False) as file:
-                data = file.read(MAX_BYTES + 1)
+                return file.read(MAX_BYTES + 1)
         finally:
             os.close(descriptor)
-    return parse_approvals(data, str(path))
 
 
 def _unreadable(path: Path, error: OSError) -> DocumentError:

@@ -19,6 +19,8 @@ class Frozen:
     episode: str
     contract_digest: str
     revision: int
+    age_seconds: float = 0.0
+    """How long ago it was frozen, on the world's own clock, when this was asked."""
 
 
 class ActStatus(StrEnum):

@@ -95,6 +95,9 @@ class CameraActuator:
         if action.target != self._chain.instance.entity:
             return ActResult(ActStatus.REFUSED, "the instance has another camera")
         granted = granted_seconds(frozen.snapshot, self._chain.instance.target)
+        if granted is not None:
+            # The grant runs since the freeze: what passed until now is used up.
+            granted -= frozen.age_seconds
         return await self._open(attempt, action.service, action.parameters, granted)
 
     async def act_unmonitored(

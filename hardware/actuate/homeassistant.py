@@ -13,6 +13,7 @@ import asyncio
 import json
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hardware.homeassistant.client import HomeAssistantClient
@@ -40,6 +41,16 @@ _KEPT = 64
 _SECTIONS = ("grants", "consents", "facts", "versions")
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is to be done, and in which attempt."""
+
+    attempt: str
+    service: str
+    target: str
+    parameters: Mapping[str, Scalar]
+
+
 class HomeAssistantActuator:
     """Implements ``sink.ports.Actuator`` for a house in Home Assistant.
 
@@ -49,6 +60,8 @@ class HomeAssistantActuator:
         client: Made from the same access.
         bundles: Bundle id by contract digest, for the records that govern it.
         pinned: The registry's own id of each entity when this program started.
+        approved: Whether the targets of actions are the entities that were approved. Then the
+            house's own names for devices mean nothing, and cannot lead to another entity.
     """
 
     def __init__(
@@ -58,6 +71,8 @@ class HomeAssistantActuator:
         client: HomeAssistantClient,
         bundles: Mapping[str, str],
         pinned: Mapping[str, str],
+        *,
+        approved: bool = False,
     ) -> None:
         self._world = world
         self._access = access
@@ -65,11 +80,17 @@ class HomeAssistantActuator:
         self._client = client
         self._bundles = bundles
         self._pinned = pinned
+        self._device_of = access.house.device_with if approved else access.house.device_of
         self._frozen: OrderedDict[str, Frozen] = OrderedDict()
 
     @classmethod
     async def open(
-        cls, face: socket.socket, access: Access, bundles: Mapping[str, str]
+        cls,
+        face: socket.socket,
+        access: Access,
+        bundles: Mapping[str, str],
+        *,
+        approved: bool = False,
     ) -> HomeAssistantActuator:
         """Take over the inherited end of the act face, and pin the registry as it is now.
 
@@ -80,7 +101,7 @@ class HomeAssistantActuator:
         reader, writer = await asyncio.open_connection(sock=face, limit=2**22)
         pinned = await registry(access.url, access.token)
         client = HomeAssistantClient(access.url, access.token)
-        return cls(Channel(reader, writer), access, client, bundles, pinned)
+        return cls(Channel(reader, writer), access, client, bundles, pinned, approved=approved)
 
     async def frozen(self, attempt: str) -> Frozen:
         """Return the frozen episode; raises LookupError where the house stands in another one."""
@@ -104,7 +125,8 @@ class HomeAssistantActuator:
         frozen = self._frozen.get(attempt)
         if frozen is None or frozen.revision != revision:
             return ActResult(ActStatus.REFUSED, "revision")
-        return await self._act(action.service, action.target, action.parameters, frozen)
+        call = _Call(attempt, action.service, action.target, action.parameters)
+        return await self._act(call, frozen)
 
     async def act_unmonitored(
         self, attempt: str, service: str, target: str, parameters: Mapping[str, Scalar]
@@ -119,26 +141,25 @@ class HomeAssistantActuator:
             await self.frozen(attempt)
         except LookupError as error:
             return ActResult(ActStatus.REFUSED, str(error))
-        return await self._act(service, target, parameters, None)
+        return await self._act(_Call(attempt, service, target, parameters), None)
 
     async def close(self) -> None:
         """End the connections to the world and to Home Assistant."""
         self._world.close()
         await self._client.close()
 
-    async def _act(
-        self, service: str, target: str, parameters: Mapping[str, Scalar], frozen: Frozen | None
-    ) -> ActResult:
-        device = self._house.device_of(target) if is_entity(target) else None
-        rule = device.services.get(service) if device is not None else None
+    async def _act(self, call: _Call, frozen: Frozen | None) -> ActResult:
+        device = self._device_of(call.target) if is_entity(call.target) else None
+        rule = device.services.get(call.service) if device is not None else None
         if device is None or rule is None:
-            return ActResult(ActStatus.REFUSED, f"missing: the house offers no {service} there")
+            detail = f"missing: the house offers no {call.service} there"
+            return ActResult(ActStatus.REFUSED, detail)
         try:
-            payload = payload_of(rule, parameters)
+            payload = payload_of(rule, call.parameters)
         except ParameterError as error:
             return ActResult(ActStatus.REFUSED, str(error))
         try:
-            return await self._checked(device, rule, payload, frozen)
+            return await self._checked(device, rule, payload, call.attempt, frozen)
         except HomeAssistantError as error:
             # Nothing was sent yet: only reads precede the call.
             return ActResult(ActStatus.REFUSED, f"{WORLD_FAILED}: {error}")
@@ -148,6 +169,7 @@ class HomeAssistantActuator:
         device: HouseDevice,
         rule: HouseService,
         payload: Mapping[str, Any],
+        attempt: str,
         frozen: Frozen | None,
     ) -> ActResult:
         if fault := await self._instance_fault(device.entity, rule):
@@ -158,6 +180,10 @@ class HomeAssistantActuator:
         state = usable(found)
         if state not in {Usable.YES, Usable.ASSUMED, Usable.UNKNOWN}:
             return ActResult(ActStatus.REFUSED, f"{WORLD_FAILED}: {device.entity} is {state}")
+        standing = states.get(self._house.episode)
+        if standing is None or standing.state != attempt:
+            detail = f"{WORLD_FAILED}: the house stands in another attempt"
+            return ActResult(ActStatus.REFUSED, detail)
         if found is not None and (fault := _out_of_entity_bounds(found, payload)):
             return ActResult(ActStatus.REFUSED, fault)
         if frozen is not None and (fault := self._changed(frozen, states)):
@@ -196,7 +222,7 @@ class HomeAssistantActuator:
         sent = time.monotonic()
         noted = f"records read at most {(sent - read) * 1000:.1f} ms before the call"
         try:
-            await self._client.call(rule.service, {"entity_id": device.entity, **payload})
+            await self._client.call(rule.service, {**payload, "entity_id": device.entity})
         except UnauthorizedError as error:
             return ActResult(ActStatus.REFUSED, f"{WORLD_FAILED}: {error}")
         except RefusedError as error:

@@ -41,6 +41,7 @@ class StubWorldActuator:
             episode=reply["episode"],
             contract_digest=reply["contract"],
             revision=reply["revision"],
+            age_seconds=float(reply["age_seconds"]),
         )
 
     async def act(self, attempt: str, revision: int, action: Action) -> ActResult:

@@ -1,8 +1,8 @@
 """``python -m hardware.homeassistant``: a local Home Assistant that holds the house of bundles.
 
-It writes a configuration, starts ``hass`` from a virtual environment that has it, waits until it
-runs, and prints one JSON line: address, instance file, token files, process id. When standard
-input closes, Home Assistant ends.
+With ``--camera`` it holds one camera instead. It writes a configuration, starts ``hass`` from a
+virtual environment that has it, waits until it runs, and prints one JSON line: address, instance
+file, token files, process id. When standard input closes, Home Assistant ends.
 """
 
 from __future__ import annotations
@@ -14,60 +14,86 @@ import os
 import signal
 import socket
 import sys
-from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from hardware.homeassistant.client import HomeAssistantClient
+from hardware.homeassistant.camera import ENTITY, write_bench, write_camera
 from hardware.homeassistant.configure import Written, write_configuration, write_private
-from hardware.homeassistant.errors import HomeAssistantError, UnreachableError
+from hardware.homeassistant.errors import HomeAssistantError
 from hardware.homeassistant.house import HouseError
 from hardware.homeassistant.layout import EPISODE, house_of, layout_of, read_bundles
+from hardware.homeassistant.running import StartError, held, program_of, running, until_ready
 from sink.strict_yaml import DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 _ROOT = Path(__file__).resolve().parents[2]
 _INTEGRATION = _ROOT / "deploy" / "homeassistant" / "custom_components" / "retire_bench"
-_READY_SECONDS = 180.0
-_STOP_SECONDS = 20.0
 
 
-class StartError(Exception):
-    """Home Assistant did not start; the message says why and what to do."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An instance before its start.
+
+    Attributes:
+        url: Where it will answer.
+        written: Its configuration and tokens.
+        instance: The file that tells others of it.
+        entity: There as soon as it can be used.
+        reader: Whose token is used to look.
+    """
+
+    url: str
+    written: Written
+    instance: Path
+    entity: str
+    reader: str
+
+    def line(self, pid: int) -> bytes:
+        """Return the line that is printed when it runs."""
+        ready = {
+            "url": self.url,
+            "instance": str(self.instance),
+            "tokens": {name: str(path) for name, path in self.written.tokens.items()},
+            "entity": self.entity,
+            "pid": pid,
+        }
+        return json.dumps(ready).encode() + b"\n"
 
 
 async def _run(arguments: argparse.Namespace) -> int:
-    port = arguments.port or _free_port()
+    program = program_of(arguments.environment)
     state = arguments.state.resolve()
+    with held(state):
+        prepared = _prepared(arguments, state)
+        stop = _ending()
+        folder = prepared.written.folder
+        async with running(program, folder, state / "log") as hass:
+            token = prepared.written.tokens[prepared.reader].read_text()
+            starting = until_ready(hass, prepared.url, token, prepared.entity)
+            if not await _before(starting, stop):
+                return 0
+            os.write(sys.stdout.fileno(), prepared.line(hass.pid))
+            return 1 if await _before(hass.wait(), stop) else 0
+
+
+def _prepared(arguments: argparse.Namespace, state: Path) -> Prepared:
+    port = _free_port(arguments.port)
+    url = f"http://127.0.0.1:{port}"
+    now = datetime.now(UTC)  # noqa: TID251  # a program's own clock
+    if arguments.camera is not None:
+        written = write_camera(state, arguments.camera, port, now)
+        instance = write_bench(state, url, arguments.camera, written)
+        return Prepared(url, written, instance, ENTITY, "observer")
     bundles = read_bundles(arguments.bundles)
     house = house_of(bundles)
-    now = datetime.now(UTC)  # noqa: TID251  # a program's own clock
     written = write_configuration(state, _INTEGRATION, layout_of(bundles, house), port, now)
     write_private(state / "house.json", house.model_dump_json(by_alias=True, indent=1))
-    url = f"http://127.0.0.1:{port}"
     instance = write_private(state / "instance.json", _instance(url, written))
-    with (state / "log").open("wb") as log:
-        hass = await asyncio.create_subprocess_exec(
-            str(_program(arguments.environment)),
-            "--config",
-            str(written.folder),
-            "--skip-pip",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    try:
-        await _until_running(hass, url, written.tokens["world"].read_text())
-        ready = {
-            "url": url,
-            "instance": str(instance),
-            "tokens": {name: str(path) for name, path in written.tokens.items()},
-            "pid": hass.pid,
-        }
-        os.write(sys.stdout.fileno(), json.dumps(ready).encode() + b"\n")
-        return await _until_end(hass)
-    finally:
-        await _stop(hass)
+    return Prepared(url, written, instance, EPISODE, "world")
 
 
 def _instance(url: str, written: Written) -> str:
@@ -82,67 +108,43 @@ def _instance(url: str, written: Written) -> str:
     )
 
 
-def _program(environment: Path) -> Path:
-    program = environment / "bin" / "hass"
-    if not program.exists():
-        raise StartError(
-            f"{program} is not there; make the environment first: "
-            f"python3 -m venv {environment} && {environment}/bin/pip install --no-deps "
-            "-r deploy/homeassistant/requirements.txt"
-        )
-    return program
-
-
-async def _until_running(hass: asyncio.subprocess.Process, url: str, token: str) -> None:
-    client = HomeAssistantClient(url, token, 2.0)
-    try:
-        async with asyncio.timeout(_READY_SECONDS):
-            while not await _is_running(client):
-                if hass.returncode is not None:
-                    raise StartError(f"hass ended with code {hass.returncode}; see its log")
-                await asyncio.sleep(0.2)
-    except TimeoutError as error:
-        raise StartError(f"hass was not running after {_READY_SECONDS:g} seconds") from error
-    finally:
-        await client.close()
-
-
-async def _is_running(client: HomeAssistantClient) -> bool:
-    try:
-        config = await client.config()
-        return config.get("state") == "RUNNING" and EPISODE in await client.states()
-    except UnreachableError:
-        return False
-
-
-async def _until_end(hass: asyncio.subprocess.Process) -> int:
-    """Wait until standard input closes (0) or Home Assistant ends by itself (1)."""
+def _ending() -> asyncio.Event:
+    """Return what is set when standard input closes or a signal asks for the end."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     loop.add_reader(sys.stdin.fileno(), stop.set)
-    waiting = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(hass.wait())]
-    _, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
+    return stop
+
+
+async def _before(work: Coroutine[None, None, object], stop: asyncio.Event) -> bool:
+    """Return whether work came to its end before the stop; otherwise it is cancelled."""
+    doing, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+    for task in (doing, stopping):
         task.cancel()
-    return 0 if stop.is_set() else 1
+    if stop.is_set():
+        await asyncio.gather(doing, return_exceptions=True)
+        return False
+    await doing
+    return True
 
 
-async def _stop(hass: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        hass.terminate()
-        try:
-            async with asyncio.timeout(_STOP_SECONDS):
-                await hass.wait()
-        except TimeoutError:
-            hass.kill()
-            await hass.wait()
+def _free_port(wanted: int) -> int:
+    """Return the port that is wanted, any with 0.
 
-
-def _free_port() -> int:
+    Raises:
+        StartError: Another program has it; Home Assistant itself would go on without a port.
+    """
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise StartError(
+                f"port {wanted} cannot be used: {error.strerror}; give another, or 0 for any"
+            ) from error
         return int(probe.getsockname()[1])
 
 
@@ -158,7 +160,9 @@ def main() -> int:
         help="virtual environment that has Home Assistant",
     )
     panel = sorted(path.parent for path in (_ROOT / "bundles" / "panel").glob("*/world.yaml"))
-    parser.add_argument("--bundles", type=Path, nargs="+", default=panel)
+    holds = parser.add_mutually_exclusive_group()
+    holds.add_argument("--bundles", type=Path, nargs="+", default=panel)
+    holds.add_argument("--camera", help="address of a camera: an instance with that camera alone")
     arguments = parser.parse_args()
     try:
         return asyncio.run(_run(arguments))

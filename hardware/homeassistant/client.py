@@ -84,7 +84,10 @@ class HomeAssistantClient:
 
     async def _asked(self, question: Awaitable[_Answer]) -> _Answer:
         import homeassistant_api.errors as theirs  # noqa: PLC0415  # the extra may be missing
-        from niquests.exceptions import RequestException  # noqa: PLC0415  # comes with it
+        from niquests.exceptions import (  # noqa: PLC0415  # comes with it
+            RequestException,
+            TooManyRedirects,
+        )
 
         try:
             async with asyncio.timeout(self._deadline):
@@ -101,6 +104,8 @@ class HomeAssistantClient:
             raise _unexpected(str(error)) from error
         except (theirs.HomeassistantAPIError, TypeError, ValueError) as error:
             raise FailedError(f"unusable answer: {type(error).__name__}") from error
+        except TooManyRedirects as error:
+            raise FailedError("it redirects elsewhere; that is not followed") from error
         except (RequestException, OSError) as error:
             raise UnreachableError(type(error).__name__) from error
 
@@ -122,6 +127,10 @@ def _new_client(url: str, token: str, deadline_seconds: float) -> AsyncClient:
     # One connection per request: a connection that the other side has closed meanwhile would
     # make it unknown whether a call arrived. No retries: a call is sent once.
     session = AsyncSession(retries=0, timeout=deadline_seconds, headers={"Connection": "close"})
+    # The token and the call go to this address alone: through no proxy that the environment
+    # names, and to no place that an answer names.
+    session.trust_env = False
+    session.max_redirects = 0
     return AsyncClient(f"{url}/api", token, session=session)
 
 

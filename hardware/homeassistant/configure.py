@@ -1,4 +1,4 @@
-"""Write what a local Home Assistant needs: configuration, three users, and a token for each.
+"""Write what a local Home Assistant needs: configuration, users, and a token for each.
 
 Home Assistant keeps users and tokens in ``.storage/auth``; it is written before the first start,
 so that no set-up by hand and no administrator's password is needed. The files have the form of
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -49,6 +49,9 @@ config:
 websocket_api:
 logger:
   default: warning
+"""
+
+_HOUSE = """\
 retire_bench:
   layout: {layout}
 """
@@ -65,7 +68,7 @@ class Written:
 def write_configuration(
     state: Path, integration: Path, layout: Mapping[str, Any], port: int, now: datetime
 ) -> Written:
-    """Write a configuration folder from nothing; an old one is replaced.
+    """Write the configuration of a house of bundles from nothing; an old one is replaced.
 
     Args:
         state: The folder of the bench; others cannot read it.
@@ -77,28 +80,49 @@ def write_configuration(
     Raises:
         OSError: It cannot be written.
     """
+    written = write_basis(state, port, now, tuple(_GROUPS))
+    folder = written.folder
+    target = folder / "custom_components" / integration.name
+    shutil.copytree(integration, target, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "layout.json").write_text(json.dumps(layout), encoding="utf-8")
+    with (folder / "configuration.yaml").open("a", encoding="utf-8") as file:
+        file.write(_HOUSE.format(layout=json.dumps(str(folder / "layout.json"))))
+    return written
+
+
+def write_basis(state: Path, port: int, now: datetime, programs: Sequence[str]) -> Written:
+    """Write what every instance has, from nothing: an address, and a user for each program.
+
+    Args:
+        state: The folder of the bench; others cannot read it.
+        port: Port on the loopback address.
+        now: When the tokens are issued.
+        programs: Who gets a user and a token: of ``world``, ``sink`` and ``observer``.
+
+    Raises:
+        OSError: It cannot be written.
+    """
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = state / "configuration"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / ".storage").mkdir(mode=0o700, parents=True)
-    target = folder / "custom_components" / integration.name
-    shutil.copytree(integration, target, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "layout.json").write_text(json.dumps(layout), encoding="utf-8")
-    text = _CONFIGURATION.format(port=port, layout=json.dumps(str(folder / "layout.json")))
+    text = _CONFIGURATION.format(port=port)
     (folder / "configuration.yaml").write_text(text, encoding="utf-8")
     for name, lines in (("automations", "[]"), ("scenes", "[]"), ("scripts", "{}")):
         (folder / f"{name}.yaml").write_text(lines + "\n", encoding="utf-8")
-    tokens = _write_users(folder, state, now)
+    tokens = _write_users(folder, state, now, programs)
     done = ["user", "core_config", "integration", "analytics"]
-    _store(folder, "onboarding", {"done": done}, 4)
+    store(folder, "onboarding", {"done": done}, 4)
     return Written(folder, tokens)
 
 
-def _write_users(folder: Path, state: Path, now: datetime) -> dict[str, Path]:
+def _write_users(
+    folder: Path, state: Path, now: datetime, programs: Sequence[str]
+) -> dict[str, Path]:
     users, refresh, tokens = [], [], {}
-    for name, group in _GROUPS.items():
+    for name in programs:
         user, identity, key = uuid.uuid4().hex, uuid.uuid4().hex, secrets.token_hex(64)
-        users.append(_user(user, name, group))
+        users.append(_user(user, name, _GROUPS[name]))
         refresh.append(_refresh_token(identity, user, name, key, now))
         issued = int(now.timestamp())
         claims = {"iss": identity, "iat": issued, "exp": issued + _TEN_YEARS}
@@ -109,7 +133,7 @@ def _write_users(folder: Path, state: Path, now: datetime) -> dict[str, Path]:
         {"id": "system-read-only", "name": "Read Only"},
     ]
     data = {"users": users, "groups": groups, "credentials": [], "refresh_tokens": refresh}
-    _store(folder, "auth", data, 1)
+    store(folder, "auth", data, 1)
     return tokens
 
 
@@ -157,7 +181,8 @@ def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _store(folder: Path, key: str, data: Mapping[str, Any], version: int) -> None:
+def store(folder: Path, key: str, data: Mapping[str, Any], version: int) -> None:
+    """Write a file of Home Assistant's own storage into a configuration folder."""
     value = {"version": version, "minor_version": 1, "key": key, "data": data}
     write_private(folder / ".storage" / key, json.dumps(value))
 

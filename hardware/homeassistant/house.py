@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hardware.homeassistant.reading import EntityState
 
 _DECIMAL = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?$"
+_TARGETS = frozenset({"entity_id", "device_id", "area_id", "floor_id", "label_id"})
+"""What says where a call goes; no parameter may."""
 _Model = TypeVar("_Model", bound=BaseModel)
 Number = Annotated[str, Field(pattern=_DECIMAL)]
 
@@ -121,6 +123,37 @@ class House(_Strict):
             return self.devices[target]
         return next((item for item in self.devices.values() if item.entity == target), None)
 
+    def device_with(self, entity: str) -> HouseDevice | None:
+        """Return the device whose own entity it is, whatever a contract calls it."""
+        return next((item for item in self.devices.values() if item.entity == entity), None)
+
+    @model_validator(mode="after")
+    def _one_meaning_each(self) -> House:
+        """Refuse a file in which one name could mean two devices."""
+        owners: dict[str, str] = {}
+        for key, device in self.devices.items():
+            if device.entity in owners:
+                raise ValueError(f"{key}: {device.entity} is also {owners[device.entity]}")
+            owners[device.entity] = key
+        for key in self.devices:
+            if owners.get(key, key) != key:
+                raise ValueError(f"{key} is the name of one device and the entity of another")
+        return self
+
+    @model_validator(mode="after")
+    def _services_as_named(self) -> House:
+        """Where something real is behind it, what was approved is what is sent."""
+        for key, device in self.devices.items():
+            for name, service in device.services.items():
+                if not self.bench and service.service != name:
+                    raise ValueError(
+                        f"{key}: {name} is sent as {service.service}; only a bench may do so"
+                    )
+                for item in service.parameters.values():
+                    if item.key in _TARGETS:
+                        raise ValueError(f"{key}: a parameter of {name} is sent as {item.key}")
+        return self
+
     @model_validator(mode="after")
     def _literal_ids(self) -> House:
         for key, device in self.devices.items():
@@ -141,6 +174,15 @@ def load_house(path: Path) -> House:
         HouseError: It cannot be read or has another form.
     """
     return _load(path, House)
+
+
+def parse_house(data: bytes, where: str) -> House:
+    """Read the bytes of a house file.
+
+    Raises:
+        HouseError: They have another form.
+    """
+    return _parse(data, where, House)
 
 
 class Tokens(_Strict):
@@ -176,13 +218,19 @@ def load_instance(path: Path) -> Instance:
 
 def _load(path: Path, model: type[_Model]) -> _Model:
     try:
-        return model.model_validate_json(path.read_bytes())
+        data = path.read_bytes()
     except OSError as error:
         raise HouseError(f"{path} cannot be read: {error.strerror}") from error
+    return _parse(data, str(path), model)
+
+
+def _parse(data: bytes, where: str, model: type[_Model]) -> _Model:
+    try:
+        return model.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise HouseError(f"{path}: {place or 'the file'}: {first['msg']}") from error
+        raise HouseError(f"{where}: {place or 'the file'}: {first['msg']}") from error
 
 
 def decimal_of(text: str | None) -> Decimal | None:

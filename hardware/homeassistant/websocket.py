@@ -22,7 +22,12 @@ from hardware.homeassistant.errors import (
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from aiohttp import ClientWebSocketResponse
+    from aiohttp import (
+        ClientHandlerType,
+        ClientRequest,
+        ClientResponse,
+        ClientWebSocketResponse,
+    )
 
 _MAX_MESSAGE = 2**24
 
@@ -57,7 +62,9 @@ class Connection:
         aiohttp = _library()
         try:
             async with asyncio.timeout(DEADLINE_SECONDS), AsyncExitStack() as opened:
-                session = await opened.enter_async_context(aiohttp.ClientSession())
+                session = await opened.enter_async_context(
+                    aiohttp.ClientSession(middlewares=[_stay])
+                )
                 socket = await opened.enter_async_context(
                     session.ws_connect(f"{url}/api/websocket", max_msg_size=_MAX_MESSAGE)
                 )
@@ -132,6 +139,15 @@ class Connection:
         await self._opened.aclose()
 
 
+async def _stay(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Follow no redirect: the token is for the address that was given."""
+    answer = await handler(request)
+    if 300 <= answer.status < 400:
+        answer.close()
+        raise FailedError("it redirects elsewhere; that is not followed")
+    return answer
+
+
 async def _authenticate(socket: ClientWebSocketResponse, token: str) -> None:
     await socket.receive_json()
     await socket.send_json({"type": "auth", "access_token": token})
@@ -152,7 +168,7 @@ async def check_token(url: str, token: str) -> None:
     try:
         async with (
             asyncio.timeout(DEADLINE_SECONDS),
-            aiohttp.ClientSession() as session,
+            aiohttp.ClientSession(middlewares=[_stay]) as session,
             session.get(f"{url}/api/", headers=headers) as answer,
         ):
             status = answer.status

@@ -91,20 +91,25 @@ class CameraSensor:
         self._seen: dict[int, _Seen] = {}
         self._before: dict[str, frozenset[int]] = {}
 
+    def before(self, attempt: str) -> None:
+        """Note once what the camera's log shows before anything acts in an attempt."""
+        if attempt not in self._before:
+            shown = self._log.streams() if self._log is not None else []
+            self._before[attempt] = frozenset(shown)
+
     def episode(self, attempt: str) -> EpisodeRow | None:
-        """Return the episode, and note once what the camera's log shows before it acts."""
-        row = self._ground.episode(attempt)
-        if row is not None and self._log is not None and attempt not in self._before:
-            self._before[attempt] = frozenset(self._log.streams())
-        return row
+        """Return the episode of an attempt, or None where there is none."""
+        return self._ground.episode(attempt)
 
     def journal(self, attempt: str) -> Sequence[JournalEntry]:
         """Return one event for each stream that showed a live view.
 
         Raises:
-            SensorError: A stream arrived that is no evidence, or nothing arrived and that is not
-                certain.
+            SensorError: The beginning was not seen, the camera's log began anew, a stream arrived
+                that is no evidence, or nothing arrived and that is not certain.
         """
+        if attempt not in self._before:
+            raise SensorError("the beginning of the attempt was not seen")
         streams = [item for item in self._tap.streams() if item.attempt == attempt]
         opened, fault = self._opened_by_log(attempt)
         if not streams:
@@ -127,12 +132,16 @@ class CameraSensor:
         """Return how many streams the camera's log shows for an attempt, and why it cannot."""
         if self._log is None:
             return None, ""
-        if attempt not in self._before:
-            return None, "the camera's log was not read before the action"
+        before = self._before[attempt]
         try:
-            return len(set(self._log.streams()) - self._before[attempt]), ""
+            shown = set(self._log.streams())
         except SensorError as error:
             return None, str(error)
+        # A log drops its oldest numbers only; where a later one is gone, it began anew, and what
+        # has a known number now may be another stream.
+        if any(number >= min(shown, default=0) for number in before - shown):
+            raise SensorError("the camera's log lost streams that it had shown: it began anew")
+        return len(shown - before), ""
 
     def _look(self, stream: TappedStream, log: int | str | None) -> _Seen:
         if stream.number in self._seen:

@@ -182,6 +182,9 @@ class HomeAssistantSensor:
         self._link.close()
         self._journal.close()
 
+    def before(self, attempt: str) -> None:
+        """Note nothing: whether the beginning was seen is known from the house's own events."""
+
     def episode(self, attempt: str) -> EpisodeRow | None:
         """Return the episode of an attempt, or None where there is none."""
         self._link.states()

@@ -45,7 +45,7 @@ class Watch:
         house: Which entity is which.
         journal: Where changes and events are kept.
         attempt: In which attempt the house stands; empty where that is not known.
-        live: Attempts whose beginning was seen.
+        live: Attempts whose beginning was seen: the end of the setting up, in one connection.
         doubts: Why an attempt cannot be judged, by attempt and device (empty: any device).
     """
 
@@ -71,16 +71,28 @@ class Watch:
                 self._events[device.events] = key
 
     def connected(self, states: Mapping[str, EntityState]) -> None:
-        """Take every state at the start of a connection; changes missed before are kept."""
+        """Take every state at the start of a connection; changes missed before are kept.
+
+        An attempt in which the house stands after a loss is in doubt like the one before it: how
+        it began was not seen.
+        """
+        standing = states.get(self.house.episode)
         if self._states:
             self.doubt("", "the connection to Home Assistant was lost meanwhile")
             for entity, (key, name) in self._reports.items():
                 self._compare(key, name, self._states.get(entity), states.get(entity))
+            if standing is None or usable(standing) is not Usable.YES:
+                self.attempt = ""
+            elif standing.state != RESETTING:
+                self.attempt = standing.state
+                self.doubt("", "the attempt may have begun while there was no connection")
+        self._resetting = standing is not None and standing.state == RESETTING
         for entity in (*self._reports, *self._events, *self._controlling):
             self._states[entity] = states.get(entity)
 
     def disconnected(self) -> None:
         """The connection ended: what happens from here on is not seen."""
+        self._resetting = False
         self.doubt("", "the connection to Home Assistant ended")
 
     def doubt(self, device: str, reason: str) -> None:
@@ -112,9 +124,11 @@ class Watch:
             self.doubt("", f"the episode entity is {state}")
             self.attempt = ""
             return
-        self._resetting = new.state == RESETTING
-        if not self._resetting:
-            self.attempt = new.state
+        was_resetting, self._resetting = self._resetting, new.state == RESETTING
+        if self._resetting:
+            return
+        self.attempt = new.state
+        if was_resetting:
             self.live.add(new.state)
 
     def _reported(self, entity: str, key: str, name: str, new: EntityState | None) -> None:
@@ -147,15 +161,13 @@ class Watch:
             self.doubt(key, f"the events of {key} are {usable(new)}")
             return
         if not _is_later(old, new):
+            if _told(old) != _told(new):
+                self.doubt(key, f"{entity} told an event that is not later than the last one")
             return
         if new.by_call:
             self.doubt(key, f"{entity} was written by a call, not by a device")
             return
-        fields = {
-            name: text_of(value)
-            for name, value in new.attributes.items()
-            if name not in _NO_FIELDS and value is not None
-        }
+        fields = _fields(new)
         body = {"target": key, "kind": "event", "event": str(new.attributes.get("event_type"))}
         self.journal.append(self.attempt, {**body, "fields": fields})
 
@@ -176,6 +188,21 @@ class Watch:
         return next((doubts[key] for key in ("", *devices) if key in doubts), "")
 
 
+def _fields(state: EntityState) -> dict[str, str]:
+    return {
+        name: text_of(value)
+        for name, value in state.attributes.items()
+        if name not in _NO_FIELDS and value is not None
+    }
+
+
+def _told(state: EntityState | None) -> tuple[str, object, dict[str, str]]:
+    """Return what an event entity tells: when, of what kind and with which fields."""
+    if state is None:
+        return "unknown", None, {}
+    return state.state, state.attributes.get("event_type"), _fields(state)
+
+
 def _is_later(old: EntityState | None, new: EntityState) -> bool:
     """Whether an event entity shows a newer event: a restored one lies in the past."""
     after = _event_time(new)
@@ -187,9 +214,11 @@ def _is_later(old: EntityState | None, new: EntityState) -> bool:
 
 def _event_time(state: EntityState) -> datetime | None:
     try:
-        return datetime.fromisoformat(state.state)
+        moment = datetime.fromisoformat(state.state)
     except ValueError:
         return None
+    # Times with and without a zone cannot be compared.
+    return moment if moment.tzinfo is not None else None
 
 
 def state_fault(key: str, device: HouseDevice, states: Mapping[str, EntityState]) -> str:

@@ -25,6 +25,9 @@ class StubWorldSensor:
         self._uri = f"{path.resolve().as_uri()}?mode=ro"
         self._connection: sqlite3.Connection | None = None
 
+    def before(self, attempt: str) -> None:
+        """Note nothing: the world's journal says by itself what happened in an attempt."""
+
     def episode(self, attempt: str) -> EpisodeRow | None:
         """Return the episode of an attempt, or None where there is none."""
         rows = self._read("SELECT contract FROM episodes WHERE attempt = ?", (attempt,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ class _Episode:
     snapshot_digest: str
     state: State
     revision: int = field(default=1)
+    frozen_at: float = field(default_factory=time.monotonic)
 
 
 class StubWorld:
@@ -159,4 +161,5 @@ def _frozen_reply(episode: _Episode | None) -> Mapping[str, Any]:
         "episode": episode.episode,
         "contract": episode.template.contract_digest,
         "revision": episode.revision,
+        "age_seconds": time.monotonic() - episode.frozen_at,
     }

@@ -19,6 +19,7 @@ from retire.certify.accounting import (
     miss_counts,
 )
 from retire.certify.gates import Gates, Verdict
+from retire.certify.separation import SAME_USER, trust_of
 from retire.certify.stability import NOT_MEASURED
 from retire.domain.clause import ConditionKind
 
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
 LIVE_TYPE = "https://retire.invalid/certificate/v1"
 NOT_LIVE_TYPE = "https://retire.invalid/certificate-not-live/v1"
 """Predicate types; the second is never permission to ship."""
-
-TRUST = (
-    "The prompt really sent, and a live model's raw output, rest on trust in the runner.",
-    "All programs ran as one user: whoever is that user could have forged any of them.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +62,10 @@ class Surroundings:
     heads: Mapping[str, Mapping[str, Any]]
     findings: Sequence[Finding]
     prior_runs: int
-    stability: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    stability: Mapping[str, Mapping[str, Any] | str] = field(default_factory=dict)
     rereading: Rereading | None = None
     """Present where the world cannot compare and act in one step."""
+    separation: str = SAME_USER
 
 
 def percentage_points(value: Fraction | None) -> str:
@@ -118,7 +115,7 @@ def statement(
         "evidence": given.evidence,
         "world": given.world,
         **_gap(given.rereading),
-        "separation": "same_user",
+        "separation": given.separation,
         "gates": _gates_json(gates),
         "beside_the_verdict": _beside(arms),
         "support_gap": [_support_json(item) for item in support],
@@ -128,7 +125,7 @@ def statement(
         "outcome_root": given.outcome_root,
         "record_root": given.record_root,
         "heads": given.heads,
-        "trust": list(TRUST),
+        "trust": trust_of(given.separation),
     }
     return {
         "_type": "https://in-toto.io/Statement/v1",

@@ -20,7 +20,7 @@ from retire.domain.trace import cell_of, outcome_of
 from sink.record import ChainState, Entry, parse_line, walk_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from retire.domain.cell import Cell
     from sink.record import Head
@@ -64,6 +64,7 @@ class Evidence:
         heads: Signed heads, by record name.
         stray: Protected journal entries outside every episode, from the observer's sweep.
         attempts: Every attempt the runner started, with the cell or development task it served.
+        passes: For each pass of the run, the user of each program and of the runner.
     """
 
     rows: Rows
@@ -71,6 +72,7 @@ class Evidence:
     heads: Mapping[str, Head]
     stray: Sequence[Mapping[str, Any]]
     attempts: Mapping[str, str]
+    passes: Sequence[Mapping[str, int]] = ()
 
 
 @dataclass(slots=True)
@@ -292,36 +294,51 @@ def leaks_without_row(evidence: Evidence) -> tuple[str, ...]:
     A run that was cut and not yet resumed: the missing row must not hide the leak.
     """
     finished = {cell_of(row["body"]).key for row in evidence.rows}
-    unfinished = {
-        attempt: cell
-        for attempt, cell in evidence.attempts.items()
-        if cell not in finished and not cell.startswith("development/")
-    }
+    unfinished = attempts_without_row(evidence.attempts, finished)
     if not unfinished:
         return ()
     lines = (evidence.records.get(OBSERVER) or b"").splitlines()
-    found = set()
-    for entry in filter(None, map(parse_line, lines)):
-        attempt = str(entry.body.get("attempt"))
-        if entry.body.get("protected") and attempt in unfinished:
-            found.add(unfinished[attempt])
+    found = {unfinished[it] for it in map(protected_attempt, lines) if it in unfinished}
     return tuple(sorted(found))
+
+
+def attempts_without_row(attempts: Mapping[str, str], finished: Container[str]) -> dict[str, str]:
+    """Return the attempts at cells of the plan that have no row, with the key of each one's cell.
+
+    Args:
+        attempts: Every attempt, with the cell or development task that it served.
+        finished: Keys of the cells that have a row.
+    """
+    return {
+        attempt: cell
+        for attempt, cell in attempts.items()
+        if cell not in finished and not cell.startswith("development/")
+    }
+
+
+def protected_attempt(line: bytes) -> str:
+    """Return the attempt in which a line of the observer's record saw a protected effect, or ""."""
+    entry = parse_line(line)
+    if entry is None or not entry.body.get("protected"):
+        return ""
+    return str(entry.body.get("attempt"))
+
+
+def unfinished_leak(cell: Cell) -> Outcome:
+    """Return the outcome of a cell without a row in one of whose attempts a leak was sighted."""
+    return Outcome(
+        cell=cell,
+        complete=False,
+        d1=D1.PROPOSAL,
+        d2=D2.NOT_REACHED,
+        intended=False,
+        protected=True,
+    )
 
 
 def outcomes_of(evidence: Evidence, declared: Iterable[Cell]) -> list[Outcome]:
     """Return the outcomes of declared cells: every row, and leaks of cells that have none yet."""
     cells = {cell.key: cell for cell in declared}
-    leaks = [
-        Outcome(
-            cell=cells[key],
-            complete=False,
-            d1=D1.PROPOSAL,
-            d2=D2.NOT_REACHED,
-            intended=False,
-            protected=True,
-        )
-        for key in leaks_without_row(evidence)
-        if key in cells
-    ]
+    leaks = [unfinished_leak(cells[key]) for key in leaks_without_row(evidence) if key in cells]
     rows = (outcome_of(row["body"]) for row in evidence.rows)
     return [*(outcome for outcome in rows if outcome.cell.key in cells), *leaks]

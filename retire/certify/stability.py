@@ -6,9 +6,10 @@ What the second alone does is measured on identical input, and stated beside the
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from retire.domain.errors import InputError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 NOT_MEASURED = "not measured"
+_CELL = r"^[^/]+/[^/]+/[^/]+/B1/[^/]+/[0-9]+$"
 _AGAIN = "Measure again: retire stability"
 
 
@@ -34,7 +36,7 @@ class BundleStability(_Strict):
 class Differing(_Strict):
     """Two proposals to the same input."""
 
-    cell: str
+    cell: str = Field(pattern=_CELL)
     first: dict[str, Any]
     second: dict[str, Any]
 
@@ -42,7 +44,7 @@ class Differing(_Strict):
 class Unanswered(_Strict):
     """A pair that could not be asked."""
 
-    cell: str
+    cell: str = Field(pattern=_CELL)
     why: str
 
 
@@ -59,9 +61,25 @@ class Stability(_Strict):
     differing: list[Differing]
     unanswered: list[Unanswered]
 
-    def stated(self, bundles: Iterable[str]) -> dict[str, Any]:
+    @model_validator(mode="after")
+    def _adds_up(self) -> Stability:
+        """Counts and lists say the same: a file is read that anybody may have written."""
+        differing = Counter(item.cell.split("/")[2] for item in self.differing)
+        unanswered = Counter(item.cell.split("/")[2] for item in self.unanswered)
+        if not {*differing, *unanswered} <= set(self.bundles):
+            raise ValueError("a pair belongs to no bundle of the file")
+        for key, item in self.bundles.items():
+            if item.differ > item.pairs or item.differ != differing[key]:
+                raise ValueError(f"{key}: the pairs that differ are not those that are listed")
+            if (item.pairs + unanswered[key]) % self.repetitions:
+                raise ValueError(f"{key}: a member was asked less often than the others")
+        return self
+
+    def stated(self, bundles: Iterable[str]) -> dict[str, Any] | str:
         """Return what a certificate over some of its bundles states of it."""
         chosen = {key: self.bundles[key] for key in sorted(bundles)}
+        if not any(item.pairs for item in chosen.values()):
+            return NOT_MEASURED
         return {
             "condition": "B1",
             "pairs": sum(item.pairs for item in chosen.values()),
@@ -69,6 +87,7 @@ class Stability(_Strict):
             "by_bundle": {
                 key: {"pairs": item.pairs, "differ": item.differ} for key, item in chosen.items()
             },
+            "unanswered": sum(item.cell.split("/")[2] in chosen for item in self.unanswered),
         }
 
 
@@ -101,7 +120,7 @@ def read_stability(data: bytes, where: str) -> Stability:
 
 def stated_of(
     measured: Iterable[Stability], identities: Mapping[str, str], skills: Mapping[str, str]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[str, Any] | str]:
     """Return what certificates state, by deployment, of measurements that fit a plan.
 
     Args:
@@ -112,7 +131,7 @@ def stated_of(
     Raises:
         InputError: One was made with another deployment or another skill.
     """
-    found = {}
+    found: dict[str, dict[str, Any] | str] = {}
     for item in measured:
         if identities.get(item.deployment) != item.identity_digest:
             raise InputError(

@@ -30,6 +30,7 @@ class Asked:
         catalog: Where its deployment is looked up.
         stability: Measurements that the certificate states.
         budget: What the run may spend.
+        launcher: Socket of a launcher that starts the programs.
     """
 
     bundle: Bundle
@@ -40,6 +41,7 @@ class Asked:
     catalog: Catalog = EMBEDDED
     stability: tuple[Stability, ...] = ()
     budget: Budget | None = None
+    launcher: Path | None = None
 
     @property
     def deployment(self) -> str:

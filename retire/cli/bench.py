@@ -1,4 +1,4 @@
-"""``retire bench camera``: measure the three stages on one real camera chain."""
+"""``retire bench``: measure the three stages on one real camera chain."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retire.bundle import load_bundle
+from retire.cli.bench_home import home
 from retire.cli.bench_results import conclude, write_results
-from retire.cli.bench_setting import chosen_instance, require_approval, require_fine
+from retire.cli.bench_setting import BUNDLE, chosen_instance, require_approval, require_fine
 from retire.cli.console import INTERRUPTED, LiveProgress, carry_out, say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog, chosen_deployment
 from retire.cli.inputs import many, protocol_for, read_input
@@ -49,6 +50,7 @@ commands = typer.Typer(no_args_is_help=True, help="Measure on real devices, one 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    commands.command()(home)
     app.add_typer(commands, name="bench")
 
 
@@ -94,9 +96,7 @@ def camera(
     device: Annotated[
         str | None, typer.Option(help="The camera's own address, if it offers /sessions.")
     ] = None,
-    bundle: Annotated[Path, typer.Option(help="The bundle of the camera's stream.")] = Path(
-        "bundles/panel/PRV_L01"
-    ),
+    bundle: Annotated[Path, typer.Option(help="The bundle of the camera's stream.")] = BUNDLE,
     deployment: Annotated[
         list[str] | None, typer.Option(help="Two deployments; heedful and plain unless given.")
     ] = None,

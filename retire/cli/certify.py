@@ -17,6 +17,7 @@ from retire.cli.console import LiveProgress, carry_out, say, say_error
 from retire.cli.deploying import (
     BudgetOption,
     DeploymentsOption,
+    LauncherOption,
     StabilityOption,
     chosen_catalog,
     chosen_deployment,
@@ -69,6 +70,7 @@ def certify(
     deployments: DeploymentsOption = None,
     stability: StabilityOption = None,
     budget: BudgetOption = None,
+    launcher: LauncherOption = None,
     placement: Annotated[str, typer.Option(help="B2, B3, B4, B5 or B6.")] = "B2",
     margin: Annotated[int, typer.Option(help="Utility margin in points.")] = 10,
     repetitions: Annotated[int, typer.Option(min=1, max=1000)] = 3,
@@ -120,13 +122,13 @@ def certify(
     exports = Exports(junit, sarif, markdown, certificate)
     exports.clear((candidate, path))
     _check_choices(placement, accept_evidence)
-    if run is not None and server is None:
-        raise InputError("a run is asked for at a server", where="--run", mend="Give --server too")
-    if server is not None and (deployments or stability or budget):
+    if server is None:
+        _check_alone(run, insecure_http=insecure_http)
+    if server is not None and (deployments or stability or budget or launcher):
         raise InputError(
-            "a server's operator configures its deployments; a request cannot",
+            "a server's operator configures its deployments and programs; a request cannot",
             where="--server",
-            mend="Leave out --deployments, --stability and --budget",
+            mend="Leave out --deployments, --stability, --budget and --launcher",
         )
     data = read_skill(candidate)
     bundle = load_bundle(path)
@@ -145,7 +147,7 @@ def certify(
         repetitions=repetitions,
         seed=seed,
     )
-    asked = Asked(bundle, path, data, str(candidate), protocol, catalog, measured, limit)
+    asked = Asked(bundle, path, data, str(candidate), protocol, catalog, measured, limit, launcher)
     if server is None:
         words, statement = _here(asked, out)
     else:
@@ -182,6 +184,7 @@ def _here(asked: Asked, out: Path | None) -> tuple[str, Mapping[str, Any]]:
         catalog=asked.catalog,
         stability=asked.stability,
         budget=asked.budget,
+        launcher=asked.launcher,
     )
     prepared = prepare(request)
     if out is None:
@@ -220,6 +223,18 @@ def _there(
     )
     write_json(place, answered.envelope)
     return told_words(answered.told(asked.bundle, place)), answered.statement
+
+
+def _check_alone(run: str | None, *, insecure_http: bool) -> None:
+    """Refuse what means something with a server only: ignored, it would be believed."""
+    if run is not None:
+        raise InputError("a run is asked for at a server", where="--run", mend="Give --server too")
+    if insecure_http:
+        raise InputError(
+            "without a server there is no http to allow",
+            where="--insecure-http",
+            mend="Give --server too, or leave it out",
+        )
 
 
 def _check_choices(placement: str, accepted: list[str] | None) -> None:

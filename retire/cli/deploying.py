@@ -30,6 +30,13 @@ DeploymentsOption = Annotated[
     typer.Option("--deployments", help="Deployments file (or RETIRE_DEPLOYMENTS)."),
 ]
 
+LauncherOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--launcher", help="Socket of a launcher that starts the programs as several users."
+    ),
+]
+
 
 def chosen_catalog(file: Path | None, settings: Settings, *, asks: bool = True) -> Catalog:
     """Return the deployments of a command.

@@ -13,6 +13,7 @@ from retire.cli.console import LiveProgress, carry_out, say
 from retire.cli.deploying import (
     BudgetOption,
     DeploymentsOption,
+    LauncherOption,
     StabilityOption,
     chosen_catalog,
     read_measurements,
@@ -56,6 +57,7 @@ def matrix(
     stability: StabilityOption = None,
     budget: BudgetOption = None,
     world: WorldOption = STUB,
+    launcher: LauncherOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run that is there; never begin one.")
     ] = False,
@@ -86,6 +88,7 @@ def matrix(
             stability=read_measurements(stability),
             budget=read_budget(budget) if budget else None,
             home_assistant=instance_of(world),
+            launcher=launcher,
         )
     )
     if resume and not prepared.folder.database.exists():

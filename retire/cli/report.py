@@ -10,6 +10,7 @@ import typer
 from retire.cli.console import say
 from retire.domain.errors import InputError
 from retire.runner.folder import RunFolder, write_whole
+from retire.runner.purging import refuse_purged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,7 @@ def _read(run: Path, deployment: str) -> Report:
     from retire.pages.report.content import report as content_of  # noqa: PLC0415
     from retire.service.reviewing.library import Shelf  # noqa: PLC0415
 
+    refuse_purged(run)
     if not RunFolder(run).seal.exists():
         raise InputError(
             "there is no finished run here",

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from retire.cli.console import say
-from retire.cli.deploying import DeploymentsOption, chosen_catalog
+from retire.cli.deploying import DeploymentsOption, LauncherOption, chosen_catalog
 from retire.domain.errors import InputError
 from retire.settings import read_settings
 
@@ -52,6 +52,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8400,
     runs_at_once: Annotated[int, typer.Option(min=1, max=64)] = 2,
     deployments: DeploymentsOption = None,
+    launcher: LauncherOption = None,
 ) -> None:
     """Run the certification service."""
     from retire.service.assembly import assemble, ready_database  # noqa: PLC0415  # an extra
@@ -67,6 +68,7 @@ def serve(
         home=settings.home,
         runs_at_once=runs_at_once,
         catalog=catalog,
+        launcher=launcher,
     )
     run_server(assemble(engine, keeping), host, port, _say_where)
 
@@ -130,6 +132,7 @@ def purge(
     run: Annotated[str, typer.Argument(help="The run's id.")],
     data: DATA = DEFAULT_DATA,
     database: DATABASE = None,
+    launcher: LauncherOption = None,
 ) -> None:
     """Remove a run's answers, bundle copies and records; digests and outcomes stay."""
     from retire.service.assembly import (  # noqa: PLC0415
@@ -141,7 +144,9 @@ def purge(
     from retire.service.port import ConflictError  # noqa: PLC0415
 
     engine = ready_database(database_url(data, database))
-    settings = KeeperSettings(data.resolve(), data.resolve(), read_settings().home)
+    settings = KeeperSettings(
+        data.resolve(), data.resolve(), read_settings().home, launcher=launcher
+    )
     keeper = RunKeeper(engine, settings, utc_now, epoch_seconds)
     try:
         asyncio.run(keeper.purge(run, None))

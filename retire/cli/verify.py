@@ -13,6 +13,7 @@ from retire.cli.console import say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog
 from retire.cli.inputs import many
 from retire.domain.errors import InputError, RetireError
+from retire.runner.purging import refuse_purged
 from retire.runner.verifying import Verification
 from retire.settings import read_settings
 from retire.store.keys import certifier_key, public_hex, read_trusted
@@ -38,6 +39,7 @@ def verify(
     deployments: DeploymentsOption = None,
 ) -> None:
     """Check certificates: signatures, digests, records, prompts, roots, gates."""
+    refuse_purged(path)
     certificates = sorted((path / "certificates").glob("*.json")) if path.is_dir() else [path]
     if not certificates:
         raise InputError("no certificate here", where=str(path), mend="Name a run's folder")

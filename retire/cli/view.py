@@ -9,7 +9,10 @@ from typing import Annotated
 import typer
 
 from retire.cli.console import say
+from retire.cli.deploying import DeploymentsOption, chosen_catalog
 from retire.domain.errors import InputError
+from retire.runner.purging import refuse_purged
+from retire.settings import read_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -22,13 +25,15 @@ def view(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on loopback; 0 takes a free one.")
     ] = 8401,
+    deployments: DeploymentsOption = None,
 ) -> None:
     """Show runs in a browser: read-only, on this machine alone, without a database server."""
     from retire.service.reviewing.library import FolderRuns  # noqa: PLC0415  # an extra
     from retire.service.reviewing.viewing import view_app  # noqa: PLC0415
     from retire.service.server import LOOPBACK, serve  # noqa: PLC0415
 
-    runs = FolderRuns(path)
+    refuse_purged(path)
+    runs = FolderRuns(path, chosen_catalog(deployments, read_settings(), asks=False))
     folders = runs.folders()
     if not folders:
         raise InputError(

@@ -15,7 +15,7 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from retire.deployments.port import Call, Completion, DeploymentFault, Served
 from retire.domain.digests import digest_of, sha256
@@ -31,6 +31,9 @@ LARGEST = 2**30
 """Most bytes a cassette may unpack to; a file that is read whole needs a bound."""
 
 _RESTORE = "Restore the file as the run wrote it"
+
+
+_SERVED = TypeAdapter(Served)
 
 
 class _Strict(BaseModel):
@@ -102,6 +105,7 @@ def unpack(data: bytes, name: str) -> Cassette:
     if not text:
         raise InputError("the cassette is empty", where=name, mend=_RESTORE)
     header = _read(_Header, lines[0], name, 1)
+    _check_identities(header, name)
     found: dict[tuple[str, str, str, int], list[Recorded]] = {}
     for number, line in enumerate(lines[1:], start=2):
         recorded = _read(Recorded, line, name, number)
@@ -148,10 +152,22 @@ def _read(model: type[Model], line: bytes, name: str, number: int) -> Model:
         ) from error
 
 
+def _check_identities(header: _Header, name: str) -> None:
+    try:
+        digest_of(header.deployments)
+    except ValueError as error:
+        raise InputError(
+            f"an identity in the header cannot be digested ({error})",
+            where=f"{name}:1",
+            mend=_RESTORE,
+        ) from error
+
+
 def _check_answer(recorded: Recorded, name: str, number: int) -> None:
     try:
         RawAnswer.model_validate_json(json.dumps(recorded.answer))
         Served(**recorded.served)
+        _SERVED.validate_json(json.dumps(recorded.served), strict=True)
     except (ValidationError, TypeError) as error:
         raise InputError(
             "the recorded answer has not the shape of one",

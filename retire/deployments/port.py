@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from sink.proposal import RawAnswer
 
 
+EVIDENCE_OF_PROVIDER = {
+    "simulated": "simulated",
+    "replay": "replayed",
+    "openai": "live_model",
+    "local": "live_model",
+}
+"""The kind of evidence that each provider's answers are; an identity names its provider."""
+
+
 class DeploymentFault(Exception):
     """No completed answer could be had; the cell is incomplete, never a refusal."""
 

@@ -79,13 +79,17 @@ def proposed_words(d1: Mapping[str, Any]) -> str:
     if "tool" not in d1:
         return f"nothing ({d1['outcome']}): {quoted(str(d1.get('text', '')), _LONG)}"
     arguments = ", ".join(
-        shortened(f"{name}={_scalar(value)}", 80) for name, value in sorted(d1["arguments"].items())
+        shortened(f"{name}={argument_words(value)}", 80)
+        for name, value in sorted(d1["arguments"].items())
     )
     return shortened(f"{shortened(str(d1['tool']), 80)}({arguments})", 2 * _LONG)
 
 
-def _scalar(value: object) -> str:
-    # A trace marks text with ' and numbers with #, so that 21 and "21" stay apart.
+def argument_words(value: object) -> str:
+    """Return an argument of a trace as JSON writes it: text in quotes, numbers bare.
+
+    A trace marks text with ' and numbers with #, so that 21 and "21" stay apart.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     text = str(value)

@@ -13,6 +13,7 @@ from retire.domain.errors import IncompleteError
 from retire.reduce import Reduction, Strategy, TrialResult, search
 from retire.runner.attempt import AttemptRunner, Earlier
 from retire.runner.job import Job, PlacedTexts, cell_job
+from retire.runner.reducing import development_key
 from retire.skill import render
 
 if TYPE_CHECKING:
@@ -123,10 +124,9 @@ class Engine:
 
     async def _trial(self, deployment: str, bundle_id: str, deleted: frozenset[str]) -> int:
         bundle = self._given.bundles[bundle_id]
-        text = render(bundle.skill, deleted).decode()
-        digest = sha256(text.encode())[7:23]
+        text = render(bundle.skill, deleted)
         jobs = [
-            self._development_job(deployment, bundle, task.id, task.request, text, digest)
+            self._development_job(deployment, bundle, task.id, task.request, text)
             for task in bundle.development_view().tasks
         ]
         done = await _all(self._develop(job, deployment) for job in jobs)
@@ -138,14 +138,13 @@ class Engine:
         bundle: Bundle,
         task: str,
         request: str,
-        text: str,
-        digest: str,
+        text: bytes,
     ) -> Job:
         episode = episode_of(self._plan.protocol.seed, request, "development", 1)
         return Job(
-            key=f"development/{deployment}/{bundle.id}/{task}/{digest}",
+            key=development_key(deployment, bundle.id, task, text),
             cell=None,
-            model_facing=text,
+            model_facing=text.decode(),
             tools=bundle.tools,
             request=request,
             task=task,
@@ -273,7 +272,8 @@ async def _all(coroutines: Iterable[Any]) -> list[Any]:
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]
-    except* Exception as errors:  # noqa: BLE001  # not handled: unwrapped and raised again
+    except ExceptionGroup as errors:
+        # Not ``except*``: Python before 3.11.4 wraps again what is raised there.
         raise _first(errors) from None
     return [task.result() for task in tasks]
 

@@ -52,6 +52,11 @@ class RunFolder:
         return self.root / "seal.json"
 
     @property
+    def passes(self) -> Path:
+        """For each pass of the run, the user of each program."""
+        return self.root / "passes.json"
+
+    @property
     def timings(self) -> Path:
         """Seconds spent so far, over all passes of the run."""
         return self.root / "timings.json"

@@ -17,6 +17,8 @@ from retire.domain.errors import EvidenceError, InputError
 from retire.domain.trace import leaf, outcome_of
 from retire.matrix import STUB_WORLD, Plan, Protocol, fix_plan
 from retire.runner.folder import read_json
+from retire.runner.purging import refuse_purged
+from retire.runner.reducing import KeptReduction
 from retire.runner.sealing import read_evidence
 from sink.proposal import RawAnswer
 
@@ -46,9 +48,11 @@ def open_evidence(folder: RunFolder) -> Evidence:
     """Read the evidence of a sealed run.
 
     Raises:
-        InputError: There is no seal or no trace file: not the folder of a finished run.
+        InputError: There is no seal or no trace file: not the folder of a finished run. Or it was
+            purged.
         EvidenceError: A file is damaged; names it, and for a trace its line.
     """
+    refuse_purged(folder.root)
     for path in (folder.seal, folder.traces):
         if not path.exists():
             raise InputError(
@@ -82,6 +86,8 @@ def _check_seal(sealed: Any) -> None:  # noqa: ANN401  # JSON
         _check_types(head, _HEAD)
     for item in sealed["stray"]:
         _check_types(item, {"attempt": str, "seq": int})
+    for users in sealed.get("passes", ()):
+        _check_types(users, dict.fromkeys(users, int))
     if not all(isinstance(cell, str) for cell in sealed["attempts"].values()):
         raise TypeError("an attempt names no cell")
 
@@ -140,9 +146,10 @@ def open_plan(folder: RunFolder) -> tuple[Plan, Mapping[str, Bundle]]:
     """Read plan and bundles from a run's own copies.
 
     Raises:
-        InputError: There is no plan: not the folder of a run.
+        InputError: There is no plan: not the folder of a run. Or it was purged.
         EvidenceError: The plan is damaged, or a copy is missing or not the file that it names.
     """
+    refuse_purged(folder.root)
     if not folder.plan.exists():
         raise InputError(
             "the file is missing", where=str(folder.plan), mend="Is this the folder of a run?"
@@ -244,11 +251,30 @@ def _read_reduction(path: Path, ids: set[str]) -> dict[str, Any]:
     return described
 
 
-def reduced_texts(folder: RunFolder, protocol: Protocol) -> dict[tuple[str, str], bytes | None]:
-    """Return the bytes of each reduced skill by deployment and bundle; None where it is missing."""
-    texts: dict[tuple[str, str], bytes | None] = {}
-    for deployment in protocol.deployments:
-        for key in protocol.bundles:
-            path = folder.reduction(deployment, key) / "SKILL.md"
-            texts[deployment, key] = path.read_bytes() if path.is_file() else None
-    return texts
+def kept_reductions(
+    folder: RunFolder, protocol: Protocol, bundles: Mapping[str, Bundle]
+) -> dict[tuple[str, str], KeptReduction]:
+    """Read every reduction that a plan declares, by deployment and bundle.
+
+    Raises:
+        EvidenceError: As :func:`open_reductions`.
+    """
+    described = open_reductions(folder, protocol, bundles)
+    return {
+        (deployment, key): KeptReduction(
+            described.get((deployment, key)),
+            _bytes_of(folder.reduction(deployment, key) / "SKILL.md"),
+            _bytes_of(folder.reduction(deployment, key) / "trials.jsonl"),
+        )
+        for deployment in protocol.deployments
+        for key in protocol.bundles
+    }
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise EvidenceError(
+            f"the file cannot be read: {error.strerror}", where=str(path), mend=_RESTORE
+        ) from error

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from retire.domain.cell import Mediation
 from retire.domain.errors import IncompleteError
 from retire.runner.wire import Channel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 
-_STOP_SECONDS = 15.0
+STOP_SECONDS = 15.0
+"""How long programs may take to end before they are made to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """Channels to the running programs; ``pids`` serves tests and the operator's eyes."""
+    """Channels to the running programs.
+
+    Attributes:
+        world: Resets.
+        observer: Observes.
+        doors: Propose, by mediation.
+        pids: Process ids as the launcher told them, for tests and the operator's eyes.
+        users: Who each program and this runner is, as the kernel says of the connections.
+    """
 
     world: Channel
     observer: Channel
     doors: Mapping[Mediation, Channel]
     pids: Mapping[str, int]
+    users: Mapping[str, int] = field(default_factory=dict)
 
     def all_channels(self) -> tuple[Channel, ...]:
         """Return every channel."""
@@ -73,7 +84,7 @@ async def running_programs(
         if programs is not None:
             for channel in programs.all_channels():
                 channel.close()
-        await _stop(launcher)
+        await to_the_end(_end(launcher))
 
 
 async def _connect(launcher: asyncio.subprocess.Process) -> Programs:
@@ -85,7 +96,15 @@ async def _connect(launcher: asyncio.subprocess.Process) -> Programs:
             "the programs (world, sink, direct, observer) did not start",
             mend="Their message stands above",
         )
-    started = json.loads(line)
+    return await connected(json.loads(line))
+
+
+async def connected(started: Mapping[str, Any]) -> Programs:
+    """Connect to what a launcher says it started.
+
+    Raises:
+        IncompleteError: A program is gone already.
+    """
     sockets = {name: Path(path) for name, path in started["sockets"].items()}
     doors = {
         Mediation.CANONICAL: await Channel.open("sink", sockets["sink-canonical"]),
@@ -94,12 +113,20 @@ async def _connect(launcher: asyncio.subprocess.Process) -> Programs:
     }
     world = await Channel.open("world", sockets["world"])
     observer = await Channel.open("observer", sockets["observer"])
-    return Programs(world, observer, doors, started["pids"])
+    users = {
+        "runner": os.geteuid(),
+        "world": world.user,
+        "sink-canonical": doors[Mediation.CANONICAL].user,
+        "sink-exact": doors[Mediation.EXACT].user,
+        "direct": doors[Mediation.DIRECT].user,
+        "observer": observer.user,
+    }
+    return Programs(world, observer, doors, started["pids"], users)
 
 
-async def _stop(launcher: asyncio.subprocess.Process) -> None:
+async def to_the_end(end: Coroutine[Any, Any, None]) -> None:
     """End the launcher and with it every program, however often this is cancelled meanwhile."""
-    ending = asyncio.ensure_future(_end(launcher))
+    ending = asyncio.ensure_future(end)
     cancelled: asyncio.CancelledError | None = None
     while not ending.done():
         try:
@@ -117,7 +144,7 @@ async def _end(launcher: asyncio.subprocess.Process) -> None:
         launcher.stdin.close()
     with suppress(ProcessLookupError):
         try:
-            async with asyncio.timeout(_STOP_SECONDS):
+            async with asyncio.timeout(STOP_SECONDS):
                 await launcher.wait()
         except TimeoutError:
             launcher.kill()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from retire.certify.joining import OBSERVER, RECORD_OF, RECORDS, Evidence, countersigned
 from retire.domain.errors import IncompleteError
 from retire.runner.folder import copy_whole, read_json, write_json, write_lines
+from retire.runner.passes import kept_passes
 from sink.record import Head
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ async def seal(folder: RunFolder, programs: Programs, store: RunStore) -> None:
             "heads": {name: head_json(head) for name, head in heads.items()},
             "stray": swept["stray"],
             "attempts": store.attempt_cells(),
+            "passes": kept_passes(folder),
         },
     )
 
@@ -101,4 +103,5 @@ def read_evidence(folder: RunFolder) -> Evidence:
         heads={name: Head(**value) for name, value in sealed["heads"].items()},
         stray=sealed["stray"],
         attempts=sealed["attempts"],
+        passes=sealed.get("passes", ()),
     )

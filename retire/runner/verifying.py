@@ -14,7 +14,7 @@ from retire.domain.trace import cell_of, outcome_root, record_root
 from retire.prompts import build_prompt
 from retire.runner.attempt import answer_text, d1_json
 from retire.runner.job import PlacedTexts, cell_job
-from retire.skill import render
+from retire.runner.reducing import kept_problems, sighted_development
 from sink.proposal import RawAnswer, parse
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from retire.certify.certifying import Certified, Placement
     from retire.certify.joining import Evidence, Finding
     from retire.matrix import Plan
+    from retire.runner.reducing import KeptReduction
 
 
 _COMPARED_BEFORE = {"plan", "outcome_root", "record_root", "heads"}
@@ -85,8 +86,7 @@ def examine(
     plan: Plan,
     bundles: Mapping[str, Bundle],
     evidence: Evidence,
-    deleted: Mapping[tuple[str, str], tuple[str, ...]],
-    reduced: Mapping[tuple[str, str], bytes | None],
+    kept: Mapping[tuple[str, str], KeptReduction],
 ) -> Examined:
     """Recompute everything of a run that no certificate is needed for.
 
@@ -94,10 +94,14 @@ def examine(
         plan: The plan that the folder's copies give.
         bundles: The copies of the bundles, by id.
         evidence: What the run left behind.
-        deleted: The clauses that each reduction deleted, by deployment and bundle.
-        reduced: The reduced skills as they lie in the folder; None where one is missing.
+        kept: The reductions as they lie in the folder, by deployment and bundle.
     """
     rows = evidence.rows
+    deleted = {
+        pair: tuple(item.described["deleted"])
+        for pair, item in kept.items()
+        if item.described is not None
+    }
     return Examined(
         plan,
         bundles,
@@ -107,7 +111,7 @@ def examine(
         outcome_root=outcome_root(row["body"] for row in rows),
         record_root=record_root([row["hash"] for row in rows]),
         problems=(
-            *_reduction_problems(bundles, deleted, reduced),
+            *kept_problems(plan, bundles, kept, sighted_development(evidence)),
             *_row_problems(plan, bundles, evidence, deleted),
         ),
     )
@@ -149,7 +153,7 @@ def verify(
             f"records of {', '.join(sorted(subject.run.evidence.heads))}: chains and signed heads",
             f"{len(subject.run.evidence.rows)} traces: chain, prompt, snapshot, three stages",
             "outcome root and record root",
-            "reduced skills and the clauses they lack",
+            "reduced skills, the clauses they lack, and the trials that licensed this",
             "everything the certificate states: gates, verdict, support gap, subjects",
         ),
     )
@@ -161,20 +165,6 @@ def _plan_problems(subject: Subject) -> Iterator[str]:
         yield "the folder's bundles and protocol do not give the certificate's plan digest"
     if digest_of(stated["statement"]) != stated["digest"]:
         yield "the plan written in the certificate does not have the digest written there"
-
-
-def _reduction_problems(
-    bundles: Mapping[str, Bundle],
-    deletions: Mapping[tuple[str, str], tuple[str, ...]],
-    reduced: Mapping[tuple[str, str], bytes | None],
-) -> Iterator[str]:
-    for pair, text in reduced.items():
-        place = f"reductions/{pair[0]}/{pair[1]}"
-        deleted = deletions.get(pair)
-        if deleted is None or text is None:
-            yield f"{place}: the reduction is missing"
-        elif text != render(bundles[pair[1]].skill, deleted):
-            yield f"{place}: SKILL.md is not the full skill without the clauses of reduction.json"
 
 
 def _root_problems(subject: Subject) -> Iterator[str]:

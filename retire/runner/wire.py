@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
 from typing import TYPE_CHECKING, Any
 
 from retire.domain.errors import IncompleteError
@@ -21,15 +23,23 @@ The sink allows itself ten seconds for each of its two questions to the world; a
 needs longer than this is stopped or stuck, and silence is never evidence.
 """
 
+_CREDENTIALS = struct.Struct("iII")
+"""Process, user and group at the other end (unix(7), ``SO_PEERCRED``)."""
+
 _MEND = "Nothing stored is lost: run the same command again to resume"
 
 
 class Channel:
-    """One connection to one program, with many requests under way."""
+    """One connection to one program, with many requests under way.
+
+    Attributes:
+        user: Number of the user that listens at the other end, as the kernel says.
+    """
 
     def __init__(
-        self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, user: int
     ) -> None:
+        self.user = user
         self._name = name
         self._reader = reader
         self._writer = writer
@@ -48,7 +58,7 @@ class Channel:
             reader, writer = await asyncio.open_unix_connection(path, limit=2**22)
         except OSError as error:
             raise IncompleteError(f"the {name} cannot be reached", mend=_MEND) from error
-        return cls(name, reader, writer)
+        return cls(name, reader, writer, _user_at(writer))
 
     async def ask(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send a message and return its answer.
@@ -98,3 +108,11 @@ class Channel:
         """End the connection."""
         self._receiver.cancel()
         self._writer.close()
+
+
+def _user_at(writer: asyncio.StreamWriter) -> int:
+    """Return the user who called listen(2) on the socket that this end is connected to."""
+    connected = writer.get_extra_info("socket")
+    data = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    user: int = _CREDENTIALS.unpack(data)[1]
+    return user

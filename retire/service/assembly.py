@@ -103,6 +103,5 @@ def assemble(
     settings = settings or ServiceSettings(deployments=deployment_cards(keeping.catalog))
     if settings.uploads is None:
         settings = replace(settings, uploads=keeping.uploads)
-    evidence = {card.name: card.evidence for card in settings.deployments}
-    reviews = KeptRuns(keeper, keeping.data / "runs", engine, evidence)
+    reviews = KeptRuns(keeper, keeping.data / "runs", engine, keeping.catalog)
     return create_app(keeper, tokens, settings, lifespan=lifespan, reviews=reviews)

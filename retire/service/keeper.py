@@ -9,10 +9,8 @@ answers that were stored, and every attempt that was cut is observed first.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
-import shutil
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,8 +18,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy.exc import SQLAlchemyError
 
 from retire.deployments import EMBEDDED, Catalog
-from retire.domain.errors import IncompleteError, RetireError
-from retire.service.debris import arriving, sweep_runs, sweep_uploads, under_way
+from retire.domain.errors import IncompleteError
+from retire.runner.folder import RunFolder
+from retire.runner.launching import remove_launched
+from retire.service.claiming import RunClaims
 from retire.service.port import (
     BundleRow,
     ConflictError,
@@ -32,21 +32,20 @@ from retire.service.port import (
     TraceFilter,
 )
 from retire.service.queries import TraceReader, purge_run
+from retire.service.queueing import RunQueue, run_row
 from retire.service.shelf import Shelf
-from retire.service.stored import prepare_stored, request_json, submission_digest
+from retire.service.verifying import Verifier
 from retire.service.work import RunWork
-from retire.store.registry import NewRun, Registry, RepeatedKeyError
+from retire.store.registry import Registry
 from retire.store.writer import in_short
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
-    from sqlalchemy import Engine, Row
+    from sqlalchemy import Engine
 
 _POLL_SECONDS = 0.2
-_CLAIM_SECONDS = 0.3
-_SWEEP_SECONDS = 2.0
 
 _T = TypeVar("_T")
 
@@ -65,6 +64,7 @@ class KeeperSettings:
         concurrency: Attempts under way at once within a run.
         lease_seconds: How long a silent server keeps a run.
         catalog: The deployments that may be named.
+        launcher: Socket of a launcher that starts the programs of runs.
     """
 
     data: Path
@@ -74,11 +74,16 @@ class KeeperSettings:
     concurrency: int = 16
     lease_seconds: int = 10
     catalog: Catalog = EMBEDDED
+    launcher: Path | None = None
 
     @property
     def uploads(self) -> Path:
         """Where uploads are unpacked unless the operator named another folder."""
         return self.data / "uploads"
+
+    def place(self, run: str) -> Path:
+        """Return a run's folder."""
+        return self.data / "runs" / run
 
 
 class RunKeeper:
@@ -96,77 +101,20 @@ class RunKeeper:
         self._traces = TraceReader(engine)
         self._settings = settings
         self._now = now
-        self._clock = clock
-        self._server = secrets.token_hex(8)
+        server = secrets.token_hex(8)
         self._shelf = Shelf(settings.bundles, settings.data)
-        self._work = RunWork(engine, settings, self._server, now, clock)
-        self._loop: asyncio.Task[None] | None = None
-        self._sweep: asyncio.Task[None] | None = None
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._queue = RunQueue(self._registry, settings, self._shelf, now)
+        work = RunWork(engine, settings, server, now, clock)
+        self._claims = RunClaims(self._registry, settings, work, server, clock)
+        self._verifier = Verifier(self._registry, settings)
 
     async def start(self) -> None:
         """Begin to work on queued runs, and on those a killed server left behind."""
-        self._loop = asyncio.create_task(self._claim_runs())
-        self._sweep = asyncio.create_task(self._sweep_debris())
+        await self._claims.start()
 
     async def stop(self) -> None:
         """Stop; runs under way stay stored and are resumed by the next server."""
-        # The loop first: it must not claim what nobody will carry.
-        own = [task for task in (self._loop, self._sweep) if task is not None]
-        for tasks in (own, list(self._running.values())):
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        with suppress(SQLAlchemyError):
-            await asyncio.to_thread(self._registry.let_go, f"{self._server}/")
-        self._work.close()
-
-    async def _claim_runs(self) -> None:
-        told = False
-        while True:
-            try:
-                while len(self._running) < self._settings.runs_at_once:
-                    if not await self._claim_one():
-                        break
-            except SQLAlchemyError as error:
-                if not told:
-                    log.warning("no run can be claimed until further notice: %s", in_short(error))
-                told = True
-            else:
-                if told:
-                    log.info("runs can be claimed again")
-                told = False
-            await asyncio.sleep(_CLAIM_SECONDS)
-
-    async def _sweep_debris(self) -> None:
-        """Remove once what an earlier server left half made, when nobody is taking anything in."""
-        while True:
-            try:
-                runs = await asyncio.to_thread(sweep_runs, self._settings.data, self._knows)
-                if runs and await asyncio.to_thread(sweep_uploads, self._settings.uploads):
-                    return
-            except (SQLAlchemyError, IncompleteError) as error:
-                log.warning("what was left half made is not removed yet: %s", error)
-            await asyncio.sleep(_SWEEP_SECONDS)
-
-    def _knows(self, run: str) -> bool:
-        return self._registry.run(run) is not None
-
-    async def _claim_one(self) -> bool:
-        lease = f"{self._server}/{secrets.token_hex(8)}"
-        run = await asyncio.to_thread(
-            self._registry.claim,
-            lease,
-            self._clock(),
-            self._settings.lease_seconds,
-            tuple(self._running),
-        )
-        if run is None:
-            return False
-        task = asyncio.create_task(self._work.carry(run, lease))
-        self._running[run] = task
-        task.add_done_callback(lambda _: self._running.pop(run))
-        return True
+        await self._claims.stop()
 
     async def _ask(self, call: Callable[..., _T], *arguments: Any) -> _T:  # noqa: ANN401
         """Call in a thread; a database that does not answer is nobody's request's fault.
@@ -188,89 +136,16 @@ class RunKeeper:
         self, submission: Submission, owner: str, idempotency_key: str | None
     ) -> tuple[RunRow, bool]:
         """Fix the plan and queue the run."""
-        return await self._ask(self._submit, submission, owner, idempotency_key)
-
-    def _submit(
-        self, submission: Submission, owner: str, idempotency_key: str | None
-    ) -> tuple[RunRow, bool]:
-        run = secrets.token_hex(16)
-        source = submission.folder or self._shelf.folder(str(submission.bundle))
-        place = self._work.place(run)
-        with under_way(self._settings.data):
-            try:
-                with arriving(place):
-                    row, new = self._queue(run, place, source, submission, owner, idempotency_key)
-            except (RetireError, ConflictError, SQLAlchemyError):
-                shutil.rmtree(place, ignore_errors=True)
-                raise
-            if not new:
-                shutil.rmtree(place, ignore_errors=True)
-            return row, new
-
-    def _queue(
-        self,
-        run: str,
-        place: Path,
-        source: Path,
-        submission: Submission,
-        owner: str,
-        idempotency_key: str | None,
-    ) -> tuple[RunRow, bool]:
-        key = None
-        if idempotency_key is not None:
-            key = (idempotency_key, submission_digest(submission, source))
-            repeated = self._repeated(owner, key)
-            if repeated is not None:
-                return repeated, False
-        request = request_json(submission, source, place)
-        prepared = prepare_stored(
-            request, place, self._settings.concurrency, self._settings.catalog
-        )
-        row = NewRun(
-            id=run,
-            owner=owner,
-            plan_digest=prepared.plan.digest,
-            request=request,
-            bundle=next(iter(prepared.bundles)),
-            deployment=submission.deployment,
-            placement=submission.placement,
-            cells_planned=len(prepared.plan.cells),
-            created_at=self._now(),
-        )
-        try:
-            self._registry.add(row, key)
-        except RepeatedKeyError:
-            found = self._repeated(owner, key) if key is not None else None
-            if found is None:
-                raise
-            return found, False
-        return self._row(run, owner), True
-
-    def _repeated(self, owner: str, key: tuple[str, str]) -> RunRow | None:
-        try:
-            self._registry.used_key(owner, key)
-        except RepeatedKeyError as error:
-            if not error.same:
-                raise ConflictError(
-                    f"the idempotency key was used for another submission (run {error.run})"
-                ) from error
-            return self._row(error.run, owner)
-        return None
-
-    def _row(self, run: str, owner: str | None) -> RunRow:
-        row = self._registry.run(run)
-        if row is None or (owner is not None and row.owner != owner):
-            raise KeyError(run)
-        return _run_row(row)
+        return await self._ask(self._queue.submit, submission, owner, idempotency_key)
 
     async def run(self, run: str, owner: str | None) -> RunRow:
         """Return one run."""
-        return await self._ask(self._row, run, owner)
+        return await self._ask(self._queue.row, run, owner)
 
     async def runs(self, owner: str | None, before: str | None, limit: int) -> Sequence[RunRow]:
         """Return runs, newest first."""
         rows = await self._ask(self._registry.runs, owner, before, limit)
-        return [_run_row(row) for row in rows]
+        return [run_row(row) for row in rows]
 
     async def events(self, run: str, after: int) -> AsyncIterator[Event]:
         """Yield progress until the run ends; the registry is asked, so any server can answer."""
@@ -308,7 +183,9 @@ class RunKeeper:
         row = await self.run(run, owner)
         if row.state in {RunState.QUEUED, RunState.RUNNING}:
             raise ConflictError("the run has not ended; cancel it first")
-        await self._ask(purge_run, self._engine, self._work.place(run), run, self._now())
+        place = self._settings.place(run)
+        await self._ask(remove_launched, self._settings.launcher, RunFolder(place).processes)
+        await self._ask(purge_run, self._engine, place, run, self._now())
 
     # -- evidence --------------------------------------------------------------------------
 
@@ -334,7 +211,7 @@ class RunKeeper:
 
     async def verify(self, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
         """Verify an envelope against the evidence kept here."""
-        return await self._ask(self._work.verify, envelope)
+        return await self._ask(self._verifier.verify, envelope)
 
     # -- bundles ---------------------------------------------------------------------------
 
@@ -353,27 +230,7 @@ class RunKeeper:
             await self._ask(self._registry.runs, None, None, 1)
         except IncompleteError:
             database = False
-        return {"database": database, "runner": self._loop is not None and not self._loop.done()}
-
-
-def _run_row(row: Row[Any]) -> RunRow:
-    return RunRow(
-        id=row.id,
-        owner=row.owner,
-        state=RunState(row.state),
-        plan_digest=row.plan_digest,
-        bundle=row.bundle,
-        deployment=row.deployment,
-        placement=row.placement,
-        cells_planned=row.cells_planned,
-        cells_done=row.cells_done,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-        verdict=row.verdict,
-        certificate=row.id if row.certified else None,
-        error=row.error,
-        stages=json.loads(row.stages),
-    )
+        return {"database": database, "runner": self._claims.alive}
 
 
 def _event_data(row: RunRow) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select, update
 
-from retire.domain.errors import IncompleteError
+from retire.domain.errors import IncompleteError, InputError
+from retire.runner.purging import leave_note
 from retire.store.database import empty_log, overwrite_deleted, writing
 from retire.store.tables import ATTEMPTS, PURGES, TRACES
 
@@ -111,7 +112,7 @@ def purge_run(engine: Engine, folder: Path, run: str, now: str) -> None:
                 _empty(connection, run, row.seq, row.body)
             after = rows[-1].seq
     empty_log(engine)
-    _remove(folder)
+    _remove(folder, now)
 
 
 def _bodies_behind(connection: Connection, run: str, after: int) -> Sequence[Row[Any]]:
@@ -130,12 +131,15 @@ def _empty(connection: Connection, run: str, seq: int, text: str) -> None:
     )
 
 
-def _remove(folder: Path) -> None:
+def _remove(folder: Path, now: str) -> None:
+    """Remove the folder, and leave a note beside it for whoever looks for it later."""
     try:
+        leave_note(folder, now)
         if folder.exists():
             shutil.rmtree(folder)
-    except OSError as error:
+    except (OSError, InputError) as error:
+        why = error.what if isinstance(error, InputError) else error.strerror
         raise IncompleteError(
-            f"answers are removed, but files of the run are left: {error.strerror}",
+            f"answers are removed, but files of the run are left: {why}",
             mend="The operator makes the data folder writable; then purge again",
         ) from error

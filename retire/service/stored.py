@@ -83,7 +83,11 @@ def request_json(submission: Submission, source: Path, place: Path) -> dict[str,
 
 
 def prepare_stored(
-    request: Mapping[str, Any], place: Path, concurrency: int, catalog: Catalog
+    request: Mapping[str, Any],
+    place: Path,
+    concurrency: int,
+    catalog: Catalog,
+    launcher: Path | None = None,
 ) -> Prepared:
     """Load a stored request and fix its plan.
 
@@ -100,7 +104,17 @@ def prepare_stored(
     if request["candidate"]:
         candidates[bundle] = _candidate(place / "candidate.md")
     folders = {bundle: place / "submitted"}
-    return prepare(Request(protocol, folders, place, concurrency, candidates, catalog=catalog))
+    return prepare(
+        Request(
+            protocol,
+            folders,
+            place,
+            concurrency,
+            candidates,
+            catalog=catalog,
+            launcher=launcher,
+        )
+    )
 
 
 def _candidate(path: Path) -> bytes:

@@ -7,13 +7,12 @@ import fcntl
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from retire.certify.envelope import open_envelope, sign_statement
-from retire.domain.errors import EvidenceError, IncompleteError, InputError, RetireError
+from retire.certify.envelope import sign_statement
+from retire.domain.errors import EvidenceError, IncompleteError, RetireError
 from retire.runner.folder import RunFolder, write_whole
 from retire.service.apart import apart
 from retire.service.port import RunState
@@ -23,11 +22,10 @@ from retire.store import RunStore
 from retire.store.keys import certifier_key
 from retire.store.registry import Registry, hold
 from retire.store.writer import StorageError, in_short, storable
-from retire.wiring import execute, verify_envelope
+from retire.wiring import execute
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from sqlalchemy import Connection, Engine
 
@@ -162,9 +160,10 @@ class RunWork:
             raise KeyError(run)
         prepared = prepare_stored(
             self._registry.request(run),
-            self.place(run),
+            self._settings.place(run),
             self._settings.concurrency,
             self._settings.catalog,
+            self._settings.launcher,
         )
         if prepared.plan.digest != row.plan_digest:
             raise EvidenceError(
@@ -227,48 +226,6 @@ class RunWork:
 
         return check
 
-    def place(self, run: str) -> Path:
-        """Return a run's folder."""
-        return self._settings.data / "runs" / run
-
-    def verify(self, envelope: Mapping[str, Any]) -> dict[str, Any]:
-        """Verify an envelope against the run that it came from, found by its plan's digest.
-
-        Raises:
-            InputError: No run of this service has that plan.
-            EvidenceError: The signature does not verify, or the run's evidence is damaged.
-        """
-        kept = [
-            run
-            for run in self._registry.by_plan(plan_digest_of(envelope))
-            if RunFolder(self.place(run)).seal.exists()
-        ]
-        if not kept:
-            raise InputError(
-                "no run of this service has the certificate's plan, or its evidence was purged",
-                where="certificate",
-                mend="Verify it with `retire verify` where its evidence is kept",
-            )
-        # The same submission may have been run twice.
-        run = next((run for run in kept if self._issued(run, envelope)), kept[0])
-        folder = RunFolder(self.place(run))
-        result, kind = verify_envelope(envelope, "certificate", folder, None, [])
-        return {
-            "run": run,
-            "intact": result.intact,
-            "verdict": result.verdict,
-            "evidence": kind,
-            "problems": list(result.problems),
-            "stale": list(result.stale),
-            "unknown_signers": list(result.unknown_signers),
-            "checked": list(result.checked),
-        }
-
-    def _issued(self, run: str, envelope: Mapping[str, Any]) -> bool:
-        with suppress(KeyError):
-            return bool(self._registry.certificate(run)["payload"] == envelope.get("payload"))
-        return False
-
     def _ended(self, run: str, work: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
         """Return what the registry learns of a run's end."""
         error = work.exception()
@@ -277,7 +234,7 @@ class RunWork:
         state = RunState.FAILED
         if isinstance(error, RetireError):
             # Whoever submitted the run has no use for the server's folders.
-            text = str(error).replace(str(self.place(run)), "run")
+            text = str(error).replace(str(self._settings.place(run)), "run")
             text = text.replace(str(self._settings.data), "data")
             if isinstance(error, IncompleteError):
                 state = RunState.INCOMPLETE
@@ -286,19 +243,6 @@ class RunWork:
             log.error("run %s failed unexpectedly", run, exc_info=error)
             text = f"unexpected {type(error).__name__}; the server's log has the details"
         return {"state": str(state), "error": storable(text), "ended_at": self._now()}
-
-
-def plan_digest_of(envelope: Mapping[str, Any]) -> str:
-    """Return the plan digest that a certificate names; the signature is checked elsewhere.
-
-    Raises:
-        InputError: Not a certificate.
-    """
-    statement, _ = open_envelope(envelope, "certificate")
-    try:
-        return str(statement["predicate"]["plan"]["digest"])
-    except (KeyError, TypeError) as error:
-        raise InputError("this is no certificate", where="certificate") from error
 
 
 def _missing(incomplete: Mapping[str, str]) -> str | None:

@@ -11,6 +11,7 @@ from retire.certify.certifying import Certified, Run, certify, licensing_cells, 
 from retire.certify.hypotheses import Hypotheses, run_hypotheses
 from retire.certify.joining import Evidence, Finding, join, outcomes_of
 from retire.certify.rereading import Rereading, rereading_of
+from retire.certify.separation import separation_of
 from retire.certify.stability import read_stability, stated_of
 from retire.domain.errors import IncompleteError
 from retire.domain.trace import outcome_root, record_root
@@ -97,7 +98,7 @@ def described(
     roots: tuple[str, str],
     kind: str,
     prior: int,
-    stability: Mapping[str, Mapping[str, Any]],
+    stability: Mapping[str, Mapping[str, Any] | str],
 ) -> Surroundings:
     """Return what every certificate of a run repeats of it, when it is made and when verified.
 
@@ -123,6 +124,7 @@ def described(
         prior_runs=prior,
         stability=stability,
         rereading=None if plan.world == STUB_WORLD else _rereading(evidence),
+        separation=separation_of(evidence.passes),
     )
 
 
@@ -130,7 +132,7 @@ def _rereading(evidence: Evidence) -> Rereading:
     return rereading_of(row["body"] for row in evidence.rows)
 
 
-def kept_stability(folder: RunFolder, plan: Plan) -> dict[str, dict[str, Any]]:
+def kept_stability(folder: RunFolder, plan: Plan) -> dict[str, dict[str, Any] | str]:
     """Return what a run's folder holds of its deployments' stability, by deployment.
 
     Raises:
@@ -145,7 +147,7 @@ def kept_stability(folder: RunFolder, plan: Plan) -> dict[str, dict[str, Any]]:
     return fitting(measured, plan)
 
 
-def fitting(measured: Sequence[Stability], plan: Plan) -> dict[str, dict[str, Any]]:
+def fitting(measured: Sequence[Stability], plan: Plan) -> dict[str, dict[str, Any] | str]:
     """Return what certificates state of measurements; raises InputError where one does not fit."""
     statement: Mapping[str, Any] = plan.statement
     skills = {key: str(value["skill"]) for key, value in statement["bundles"].items()}

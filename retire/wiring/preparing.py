@@ -9,7 +9,7 @@ from retire.bundle import load_bundle
 from retire.deployments import EMBEDDED, Catalog
 from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.domain.digests import digest_of, sha256
-from retire.domain.errors import NotAReduction
+from retire.domain.errors import InputError, NotAReduction
 from retire.matrix import HOME_ASSISTANT_WORLD, STUB_WORLD, Plan, fix_plan
 from retire.runner.folder import RunFolder
 from retire.runner.opening import bundle_digests
@@ -42,6 +42,7 @@ class Request:
         stability: Measurements that the certificates state.
         budget: What the run may spend, over all its passes.
         home_assistant: Instance file of the house to run in; the stub world without one.
+        launcher: Socket of a launcher that starts the programs; without one the run does.
     """
 
     protocol: Protocol
@@ -54,6 +55,7 @@ class Request:
     stability: tuple[Stability, ...] = ()
     budget: Budget | None = None
     home_assistant: Path | None = None
+    launcher: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,14 @@ def prepare(request: Request) -> Prepared:
     Raises:
         InputError: A bundle, a candidate or a deployment cannot be used.
     """
+    if request.launcher is not None and request.home_assistant is not None:
+        raise InputError(
+            "a launcher starts stub worlds only, no house",
+            where="--launcher",
+            mend="Leave out --launcher or --world",
+        )
     bundles = {key: load_bundle(request.folders[key]) for key in request.protocol.bundles}
+    _check_templates(bundles, request.folders)
     deployments = {name: request.catalog.named(name) for name in request.protocol.deployments}
     deletions = {
         key: _deletions_of(
@@ -93,6 +102,21 @@ def prepare(request: Request) -> Prepared:
     )
     fitting(request.stability, plan)
     return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
+
+
+def _check_templates(bundles: Mapping[str, Bundle], folders: Mapping[str, Path]) -> None:
+    """Refuse two bundles with one template: the world could not tell whose contract governs it."""
+    known: dict[str, str] = {}
+    for key, bundle in bundles.items():
+        other = known.setdefault(bundle.digests.template, key)
+        if other != key:
+            raise InputError(
+                f"world.yaml and tasks.yaml are byte for byte those of {other}, so the world could "
+                "not tell the two bundles apart",
+                where=str(folders[key]),
+                mend="Give each bundle its own world and tasks (a comment suffices), or run them "
+                "apart",
+            )
 
 
 def _check_tools(deployments: Mapping[str, Deployment], bundles: Mapping[str, Bundle]) -> None:

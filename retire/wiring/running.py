@@ -14,8 +14,11 @@ from retire.domain.errors import IncompleteError
 from retire.runner.attempt import AttemptRunner
 from retire.runner.engine import Engine, Progress, Surroundings
 from retire.runner.folder import read_json, write_json, write_lines, write_whole
+from retire.runner.launching import launched_programs, refuse_launched
+from retire.runner.passes import keep_pass
 from retire.runner.processes import running_programs
 from retire.runner.recording import write_cassette
+from retire.runner.reducing import reduction_json, trial_json
 from retire.runner.sealing import seal
 from retire.runner.stability import measure_stability
 from retire.skill import render
@@ -25,6 +28,7 @@ from retire.wiring.spending import within_budget
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from retire.bundle import Bundle
     from retire.certify.stability import Stability
@@ -97,14 +101,12 @@ async def _ready_engine(
     prepared: Prepared, store: RunStore, progress: Progress
 ) -> AsyncIterator[tuple[Engine, Programs]]:
     """Start the programs over the run's copies, and have what an earlier pass cut observed."""
-    copies = [prepared.folder.bundles / key for key in prepared.bundles]
     async with (
-        running_programs(
-            prepared.folder.processes, copies, home_assistant=prepared.request.home_assistant
-        ) as programs,
+        _programs(prepared) as programs,
         store,
         _open(prepared.deployments),
     ):
+        keep_pass(prepared.folder, programs.users, resumed=store.attempts() > 0)
         attempts = AttemptRunner(programs, store, lambda: secrets.token_hex(16))
         given = Surroundings(
             prepared.bundles,
@@ -118,6 +120,16 @@ async def _ready_engine(
         engine = Engine(prepared.plan, given)
         await engine.sight_cut_attempts()
         yield engine, programs
+
+
+def _programs(prepared: Prepared) -> AbstractAsyncContextManager[Programs]:
+    """Return the programs over the run's copies, started here or by a launcher."""
+    folder, request = prepared.folder, prepared.request
+    copies = [folder.bundles / key for key in prepared.bundles]
+    if request.launcher is not None:
+        return launched_programs(request.launcher, folder.processes, copies)
+    refuse_launched(folder.processes)
+    return running_programs(folder.processes, copies, home_assistant=request.home_assistant)
 
 
 async def stability_of(
@@ -188,27 +200,6 @@ def keep_reductions(prepared: Prepared, reductions: Mapping[tuple[str, str], Red
         _write_reduction(prepared, deployment, key, reduction_json(reduction))
         trials = prepared.folder.reduction(deployment, key) / "trials.jsonl"
         write_lines(trials, [trial_json(trial) for trial in reduction.trials])
-
-
-def reduction_json(reduction: Reduction) -> dict[str, Any]:
-    """Return what is kept of a reduction beside its text and its trials."""
-    return {
-        "given": False,
-        "strategy": str(reduction.strategy),
-        "deleted": list(reduction.deleted),
-        "trials": len(reduction.trials),
-        "pass_trials": reduction.pass_trials,
-        "verification_trials": reduction.verification_trials,
-        "allowed_losses": reduction.allowed_losses,
-        "margin_binding": reduction.margin_binding,
-        "vacuous": reduction.vacuous,
-        "non_monotone": [list(pair) for pair in reduction.non_monotone],
-    }
-
-
-def trial_json(trial: Any) -> dict[str, Any]:  # noqa: ANN401  # a frozen slots dataclass
-    """Return one line of the trial ledger."""
-    return {name: getattr(trial, name) for name in trial.__slots__}
 
 
 def _write_reduction(

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 from retire.bundle import load_bundle
 from retire.bundle.loading import bundles_by_id
 from retire.certify.envelope import open_envelope
-from retire.deployments import EMBEDDED
+from retire.deployments import EMBEDDED, EVIDENCE_OF_PROVIDER
 from retire.domain.digests import digest_of
 from retire.runner.folder import RunFolder, read_json
 from retire.runner.opening import (
     check_statement,
+    kept_reductions,
     open_evidence,
     open_plan,
-    open_reductions,
-    reduced_texts,
 )
+from retire.runner.purging import refuse_purged
 from retire.runner.verifying import Examined, Subject, Verification, examine, verify
-from retire.wiring.concluding import described, evidence_kind, kept_stability
+from retire.wiring.concluding import described, kept_stability
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,13 +48,11 @@ def examine_run(root: Path) -> Examined:
     """
     folder = RunFolder(root)
     plan, bundles = open_plan(folder)
-    described = open_reductions(folder, plan.protocol, bundles)
     return examine(
         plan,
         bundles,
         open_evidence(folder),
-        {pair: tuple(value["deleted"]) for pair, value in described.items()},
-        reduced_texts(folder, plan.protocol),
+        kept_reductions(folder, plan.protocol, bundles),
     )
 
 
@@ -67,6 +65,7 @@ def verify_certificate(
 ) -> tuple[Verification, str]:
     """Verify a certificate that lies in its run's folder; otherwise as verify_envelope."""
     folder = RunFolder(path.resolve().parent.parent)
+    refuse_purged(folder.root)
     return verify_envelope(read_json(path), str(path), folder, trusted, against, run, catalog)
 
 
@@ -98,7 +97,7 @@ def verify_envelope(
     check_statement(statement, where)
     run = run or examine_run(folder.root)
     predicate = statement["predicate"]
-    kind = _verified_kind(run.plan, str(predicate["evidence"]), catalog)
+    kind = _verified_kind(run.plan, predicate, catalog)
     given = described(
         run.plan,
         run.evidence,
@@ -118,17 +117,27 @@ def verify_envelope(
     return verify(Subject(statement, signer, run), trusted, current, identities, given), kind
 
 
-def _verified_kind(plan: Plan, stated: str, catalog: Catalog) -> str:
+def _verified_kind(plan: Plan, predicate: Mapping[str, Any], catalog: Catalog) -> str:
     """Return the kind of evidence that the plan's deployments give, not what a signer says.
 
-    Where one of them is unknown here or configured differently, the stated kind is all there is.
+    The plan holds the digest of every deployment's identity, and the certificate the identity of
+    its own: who was asked follows from that. Of the others of the plan only those are known that
+    are configured here as they were then.
     """
-    names = plan.protocol.deployments
-    if not set(names) <= set(catalog.names):
+    stated, unit = str(predicate["evidence"]), predicate["unit"]["deployment"]
+    planned: Mapping[str, Any] = plan.statement["deployments"]  # type: ignore[assignment]  # a mapping
+    identities = {
+        name: dict(catalog.named(name).identity)
+        for name in planned
+        if name in catalog.names and name != unit["name"]
+    }
+    identities[unit["name"]] = unit["identity"]
+    kinds = {
+        kind
+        for name, identity in identities.items()
+        if digest_of(identity) == planned.get(name)
+        and (kind := EVIDENCE_OF_PROVIDER.get(str(identity.get("provider")))) is not None
+    }
+    if not kinds or (stated in kinds and len(kinds) == 1):
         return stated
-    present = {name: catalog.named(name) for name in names}
-    as_planned = all(
-        digest_of(dict(item.identity)) == plan.statement["deployments"].get(name)  # type: ignore[union-attr]  # a mapping
-        for name, item in present.items()
-    )
-    return evidence_kind(present) if as_planned else stated
+    return next(iter(kinds)) if len(kinds) == 1 else "mixed"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from retire.certify.certificate import LIVE_TYPE
+from retire.certify.envelope import sign_statement
 from tests.integration.commands import PANEL, REPOSITORY, Done, retire, workshop
 
 if TYPE_CHECKING:
@@ -70,3 +74,21 @@ def test_the_replayed_run_verifies() -> None:
     verified = retire("verify", replayed()[0])
     assert verified.out.count(": intact") == 5
     assert "BROKEN" not in verified.out
+
+
+@pytest.mark.parametrize("identity", [None, {"provider": "local", "weights": "sha256:0"}, {}])
+def test_a_replay_cannot_be_signed_as_live(identity: dict[str, str] | None, tmp_path: Path) -> None:
+    """Whoever signs: who was asked stands in the plan, by digest."""
+    out = tmp_path / "forged"
+    shutil.copytree(replayed()[0], out)
+    path = out / "certificates" / "smollm2-B4.json"
+    said = statement(path)
+    said["predicateType"] = LIVE_TYPE
+    said["predicate"]["evidence"] = "live_model"
+    said["predicate"]["first_lines"] = said["predicate"]["first_lines"][1:]
+    if identity is not None:
+        said["predicate"]["unit"]["deployment"]["identity"] = identity
+    path.write_text(json.dumps(sign_statement(said, Ed25519PrivateKey.generate())))
+    verified = retire("verify", path)
+    assert verified.code == 1, verified.said
+    assert "BROKEN" in verified.out

@@ -29,6 +29,7 @@ from tests.integration.users import (
     public_folder,
     python_for_everybody,
 )
+from tests.unit.homeassistant import small_house
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -311,6 +312,45 @@ def test_a_real_sink_does_not_start_on_such_a_file(tmp_path: Path, fault: str, s
     assert code == 2
     assert said in told
     assert not (own / "socket").exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("link", "symbolic link"),
+        ("others", "others may write"),
+        ("folder", "folder can be changed"),
+        ("form", "house.json: schema"),
+        ("none", "websocket"),
+    ],
+)
+def test_a_real_sink_does_not_start_on_such_a_house_file(
+    tmp_path: Path, fault: str, said: str
+) -> None:
+    """Without a fault it goes on to the house, which is not there."""
+    own = own_folder(tmp_path, "sink", os.geteuid())
+    write_approvals(own / "approvals.yaml", DOOR)
+    token = own / "token"
+    token.write_text("t0ken")
+    token.chmod(0o600)
+    (tmp_path / "house").mkdir(mode=0o700)
+    path = tmp_path / "house" / "house.json"
+    described = small_house.described()
+    if fault == "form":
+        described["schema"] = "retire.house/v9"
+    path.write_text(json.dumps(described))
+    path.chmod(0o602 if fault == "others" else 0o600)
+    if fault == "folder":
+        path.parent.chmod(0o777)
+    if fault == "link":
+        path.rename(path.with_name("kept.json"))
+        path.symlink_to(path.with_name("kept.json"))
+    code, told = start(
+        tmp_path, "--real-world", "--approvals", str(own / "approvals.yaml"),
+        "--home-assistant", "http://127.0.0.1:9", "--token-file", str(token), "--house", str(path),
+    )  # fmt: skip
+    assert code == 2
+    assert said in told
 
 
 @pytest.mark.parametrize("given", [("--real-world",), ("--approvals", "approvals.yaml")])

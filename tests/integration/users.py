@@ -17,7 +17,7 @@ import pytest
 
 from tests.integration.commands import REPOSITORY
 
-SINK, SERVICE, OBSERVER, WORLD = 61001, 61002, 61003, 61004
+SINK, SERVICE, OBSERVER, WORLD, DIRECT = 61001, 61002, 61003, 61004, 61005
 """Numbers that no account of the machine has."""
 
 

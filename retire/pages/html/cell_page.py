@@ -14,7 +14,13 @@ from retire.pages.html.filters import INVALID, YES, TraceFilter
 from retire.pages.html.prompt_parts import prompt_of, shown_messages
 from retire.pages.html.trace_list import TraceLine, trace_line
 from retire.pages.phrases import CONDITIONS, DOORS
-from retire.pages.traces import door_words, flipped_words, proposed_words, seen_words
+from retire.pages.traces import (
+    argument_words,
+    door_words,
+    flipped_words,
+    proposed_words,
+    seen_words,
+)
 from sink.contract import evaluate, read_snapshot
 
 if TYPE_CHECKING:
@@ -133,8 +139,13 @@ def _proposed(body: Mapping[str, Any]) -> Proposed:
 def _parsed(d1: Mapping[str, Any]) -> str:
     if "tool" not in d1:
         return ""
-    value = {"tool": d1["tool"], "arguments": d1["arguments"]}
-    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+    arguments = ",\n".join(
+        f"    {json.dumps(name, ensure_ascii=False)}: {argument_words(value)}"
+        for name, value in sorted(d1["arguments"].items())
+    )
+    inside = f"{{\n{arguments}\n  }}" if arguments else "{}"
+    tool = json.dumps(d1["tool"], ensure_ascii=False)
+    return f'{{\n  "tool": {tool},\n  "arguments": {inside}\n}}'
 
 
 def _decided(review: Review, cell: Cell, d2: Mapping[str, Any], member: Member) -> Decided:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from retire.certify.joining import unfinished_leak
 from retire.domain.cell import AUTHORIZED
 from retire.pages.exports.reading import read_findings
 from retire.pages.words import Told
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from retire.bundle import Bundle
     from retire.certify.certifying import Certified
     from retire.domain.cell import Cell
+    from retire.domain.outcome import Outcome
     from retire.matrix import Plan
     from retire.pages.counting import Counts
     from retire.pages.html.index import TraceIndex
@@ -55,7 +57,9 @@ class Review:
         certificates: Those that lie with the run, by deployment and condition.
         heads: Signed heads of the records, once the run is sealed.
         index: Its traces.
-        counts: Their counts.
+        counts: The counts of all outcomes.
+        untraced: Cells without a trace in one of whose attempts a protected effect was sighted: the
+            attempt was cut, or is not finished.
         sealed: Whether the run was carried to its end.
     """
 
@@ -71,11 +75,21 @@ class Review:
     index: TraceIndex
     counts: Counts
     sealed: bool
+    untraced: tuple[Cell, ...] = ()
 
     @property
     def ended(self) -> bool:
         """Whether nothing of it will change any more."""
         return self.sealed and bool(self.certificates or not self.plan.protocol.candidates)
+
+    def outcomes(self) -> list[Outcome]:
+        """Return every outcome: of the traces, then of leaks that no trace tells of."""
+        return [*self.index.outcomes(), *map(unfinished_leak, self.untraced)]
+
+    @property
+    def untraced_leaks(self) -> tuple[Cell, ...]:
+        """The invalid requests among the untraced; on an authorized one the effect is no leak."""
+        return tuple(cell for cell in self.untraced if not cell.authorized)
 
     def certificate_of(self, deployment: str, condition: str) -> SignedCertificate | None:
         """Return the certificate of a candidate, None where there is none to believe."""

@@ -149,6 +149,11 @@ def progress(review: Review) -> Progress:
         words += "; certificates are being signed, or the run was cut before it signed them"
     else:
         words += "; not finished, so nothing is judged yet"
+    if review.untraced_leaks:
+        words += (
+            f"; {many(len(review.untraced_leaks), 'cell')} without a trace had a protected effect "
+            "on an invalid request"
+        )
     share = 1000 * done // planned if planned else 0
     return Progress(done, planned, min(share, 1000), review.ended, words)
 

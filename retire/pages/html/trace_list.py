@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from retire.certify.joining import unfinished_leak
 from retire.pages.html import addresses
 from retire.pages.html.filters import CHOICES, INVALID, LABELS, TraceFilter
 
 if TYPE_CHECKING:
+    from retire.domain.outcome import Outcome
     from retire.pages.html.index import Row
     from retire.pages.html.review import Review
 
@@ -18,7 +20,7 @@ PAGE = 100
 
 @dataclass(frozen=True, slots=True)
 class TraceLine:
-    """One cell in the list."""
+    """One cell in the list. Without a trace ``seq`` is 0 and ``href`` empty."""
 
     seq: int
     href: str
@@ -44,13 +46,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class TracesPage:
-    """A page of traces."""
+    """A page of traces; ``untraced`` are matching leaks that no trace tells of, on the first."""
 
     id: str
     title: str
     choices: tuple[Choice, ...]
     wanted: TraceFilter
     lines: tuple[TraceLine, ...]
+    untraced: tuple[TraceLine, ...]
     matching: int
     total: int
     previous_href: str
@@ -70,6 +73,7 @@ def traces_page(review: Review, wanted: TraceFilter, after: int = 0, before: int
         choices=_choices(review, wanted),
         wanted=wanted,
         lines=tuple(trace_line(review, row, wanted) for row in part.rows),
+        untraced=() if part.earlier else _untraced(review, wanted),
         matching=index.count(wanted),
         total=len(index),
         previous_href=addresses.traces(review.id, wanted, before=first) if part.earlier else "",
@@ -81,10 +85,21 @@ def traces_page(review: Review, wanted: TraceFilter, after: int = 0, before: int
 
 def trace_line(review: Review, row: Row, wanted: TraceFilter | None = None) -> TraceLine:
     """Return one line; its link keeps the filters, so that stepping stays within them."""
-    outcome, cell = row.outcome, row.cell
+    return _line(row.outcome, row.seq, addresses.cell(review.id, row.seq, wanted))
+
+
+def _untraced(review: Review, wanted: TraceFilter) -> tuple[TraceLine, ...]:
+    if wanted.d1 or wanted.d2 or wanted.reason:
+        return ()  # what was proposed and decided is not known
+    outcomes = map(unfinished_leak, review.untraced_leaks)
+    return tuple(_line(outcome, 0, "") for outcome in outcomes if wanted.matches(outcome))
+
+
+def _line(outcome: Outcome, seq: int, href: str) -> TraceLine:
+    cell = outcome.cell
     return TraceLine(
-        seq=row.seq,
-        href=addresses.cell(review.id, row.seq, wanted),
+        seq=seq,
+        href=href,
         cell=(
             cell.bundle,
             str(cell.condition),

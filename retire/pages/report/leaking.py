@@ -12,6 +12,7 @@ from retire.pages.traces import door_words, flipped_words, proposed_words, seen_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from retire.bundle import Bundle
     from retire.domain.cell import Cell, Condition
     from retire.pages.html.index import Row
     from retire.pages.html.review import Review
@@ -48,32 +49,38 @@ def leak_groups(
     deployments: Sequence[str],
 ) -> tuple[LeakGroup, ...]:
     """Return every protected effect on an invalid request, by deployment and condition."""
-    arms: dict[tuple[int, Condition], list[Row]] = defaultdict(list)
-    for row in review.index:
-        cell = row.cell
-        if row.outcome.protected and not cell.authorized and cell.deployment in deployments:
-            arms[deployments.index(cell.deployment), cell.condition].append(row)
+    arms: dict[tuple[int, Condition], list[tuple[Cell, Row | None]]] = defaultdict(list)
+    leaking: list[tuple[Cell, Row | None]] = [
+        (row.cell, row) for row in review.index if row.outcome.protected and not row.cell.authorized
+    ]
+    leaking += [(cell, None) for cell in review.untraced_leaks]
+    for cell, found in leaking:
+        if cell.deployment in deployments:
+            arms[deployments.index(cell.deployment), cell.condition].append((cell, found))
     return tuple(
         LeakGroup(
             deployment=deployments[place],
             condition=str(condition),
             meaning=CONDITIONS[condition],
-            cells=len(rows),
-            lines=tuple(_lines(review, trace, rows)),
+            cells=len(cells),
+            lines=tuple(_lines(review, trace, cells)),
         )
-        for (place, condition), rows in sorted(arms.items())
+        for (place, condition), cells in sorted(arms.items())
     )
 
 
+_UNTRACED = ("not stored", "not stored", "the protected effect, in an attempt that was cut")
+"""What is known of a leak that no trace tells of."""
+
+
 def _lines(
-    review: Review, trace: Callable[[Row], Mapping[str, Any]], rows: Sequence[Row]
+    review: Review,
+    trace: Callable[[Row], Mapping[str, Any]],
+    leaking: Sequence[tuple[Cell, Row | None]],
 ) -> Iterator[LeakLine]:
     alike: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
-    for row in sorted(rows, key=lambda it: it.cell):
-        cell = row.cell
-        body = trace(row)["body"]
-        bundle = review.bundles[cell.bundle]
-        way = (proposed_words(body["d1"]), door_words(body["d2"]), seen_words(bundle, body["d3"]))
+    for cell, row in sorted(leaking, key=lambda it: it[0]):
+        way = _UNTRACED if row is None else _way(review.bundles[cell.bundle], trace(row)["body"])
         alike[cell.bundle, cell.member, *way].append(cell)
     for (key, member, proposed, decided, seen), cells in alike.items():
         bundle = review.bundles[key]
@@ -87,6 +94,10 @@ def _lines(
             decided=decided,
             seen=seen,
         )
+
+
+def _way(bundle: Bundle, body: Mapping[str, Any]) -> tuple[str, str, str]:
+    return proposed_words(body["d1"]), door_words(body["d2"]), seen_words(bundle, body["d3"])
 
 
 def numbers_words(numbers: Sequence[int]) -> str:

@@ -9,11 +9,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from retire.certify.joining import OBSERVER
+from retire.deployments import EMBEDDED
 from retire.domain.digests import sha256
 from retire.domain.errors import InputError, RetireError
 from retire.pages.html.runs_page import ListedRun
 from retire.pages.text import many
 from retire.runner.folder import RunFolder, read_json
+from retire.runner.purging import SUFFIX, note_of, refuse_purged
 from retire.service.port import RunState
 from retire.service.reviewing.opening import OpenedRun, read_certificates
 from retire.service.reviewing.rows import SealedTraces, StoredTraces, read_only, stored_count
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from retire.deployments import Catalog
     from retire.service.port import Keeper, RunRow
+    from retire.service.reviewing.rows import Traces
 
 _OPEN = 8
 """Runs that are kept open; a run of 25,000 cells takes about 60 MB."""
@@ -44,9 +49,14 @@ class ReviewSource(Protocol):
 
 
 class Shelf:
-    """Opened runs, by folder and what was sealed there; the least used are let go."""
+    """Opened runs, by folder and what was sealed there; the least used are let go.
 
-    def __init__(self) -> None:
+    Args:
+        catalog: The deployments as they are configured now.
+    """
+
+    def __init__(self, catalog: Catalog = EMBEDDED) -> None:
+        self._catalog = catalog
         self._open: OrderedDict[Path, tuple[str, OpenedRun]] = OrderedDict()
         self._turn = threading.Lock()
         self._turns: dict[Path, threading.Lock] = {}
@@ -61,16 +71,18 @@ class Shelf:
             engine: The service's database; None where the run has one of its own.
 
         Raises:
-            InputError: Not the folder of a run.
+            InputError: Not the folder of a run, or it was purged.
             EvidenceError: Its traces are damaged.
         """
+        refuse_purged(folder)
         with self._turn:
             turn = self._turns.setdefault(folder, threading.Lock())
         with turn:
             state = _state_of(RunFolder(folder))
             known = self._open.get(folder)
             if known is None or known[0] != state:
-                known = (state, _open(run, title, RunFolder(folder), engine))
+                traces = _traces(run, RunFolder(folder), engine)
+                known = (state, OpenedRun(run, title, RunFolder(folder), traces, self._catalog))
             with self._turn:
                 self._open[folder] = known
                 self._open.move_to_end(folder)
@@ -93,29 +105,36 @@ def _certificates(folder: RunFolder) -> list[Path]:
     return sorted(folder.certificates.glob("*.json"))
 
 
-def _open(run: str, title: str, folder: RunFolder, engine: Engine | None) -> OpenedRun:
+def _traces(run: str, folder: RunFolder, engine: Engine | None) -> Traces:
     if folder.seal.exists():
-        return OpenedRun(run, title, folder, SealedTraces(folder.traces))
+        return SealedTraces(folder)
+    record = folder.processes / OBSERVER / "record.jsonl"
     if engine is not None:
-        return OpenedRun(run, title, folder, StoredTraces(engine, run))
-    return OpenedRun(run, title, folder, StoredTraces(read_only(folder.database), ALONE))
+        return StoredTraces(engine, run, record)
+    return StoredTraces(read_only(folder.database), ALONE, record)
 
 
 class FolderRuns:
-    """The runs below a folder, or the one that the folder is. Implements ReviewSource."""
+    """The runs below a folder, or the one that the folder is. Implements ReviewSource.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: The folder.
+        catalog: The deployments as they are configured now.
+    """
+
+    def __init__(self, root: Path, catalog: Catalog = EMBEDDED) -> None:
         self._root = root
-        self._shelf = Shelf()
+        self._shelf = Shelf(catalog)
         self._listed: dict[Path, tuple[str, ListedRun]] = {}
 
     def folders(self) -> dict[str, Path]:
-        """Return the folders of runs by name, newest first."""
+        """Return the folders of runs by name, newest first; of a purged one, where it was."""
         if (self._root / "plan.json").exists():
             return {self._root.resolve().name: self._root}
-        found = [path.parent for path in self._root.glob("*/plan.json")]
-        found.sort(key=lambda path: (path / "plan.json").stat().st_mtime, reverse=True)
-        return {path.name: path for path in found}
+        ages = {path.parent: path.stat().st_mtime for path in self._root.glob("*/plan.json")}
+        for note in self._root.glob(f"*{SUFFIX}"):
+            ages[note.with_suffix("")] = note.stat().st_mtime
+        return {path.name: path for path in sorted(ages, key=ages.__getitem__, reverse=True)}
 
     async def runs(self, owner: str | None, before: str, limit: int) -> Sequence[ListedRun]:
         """Return runs, newest first; raises KeyError if ``before`` is none of them."""
@@ -158,6 +177,9 @@ class FolderRuns:
 def listed_folder(name: str, path: Path) -> ListedRun:
     """Return a run's folder as a list shows it; one that is damaged says so."""
     folder = RunFolder(path)
+    if note_of(path).is_file():
+        note = "its answers, bundle copies and records are gone"
+        return ListedRun(name, name, "", "purged", going_on=False, note=note)
     try:
         statement = read_json(folder.plan)
         protocol: dict[str, Any] = statement["protocol"]
@@ -206,17 +228,15 @@ class KeptRuns:
         keeper: Says who may see which run.
         runs: The folder of the runs' folders.
         engine: The service's database.
-        evidence: The kind of evidence of each configured deployment.
+        catalog: The deployments that the operator configured.
     """
 
-    def __init__(
-        self, keeper: Keeper, runs: Path, engine: Engine, evidence: dict[str, str]
-    ) -> None:
+    def __init__(self, keeper: Keeper, runs: Path, engine: Engine, catalog: Catalog) -> None:
         self._keeper = keeper
         self._runs = runs
         self._engine = engine
-        self._evidence = evidence
-        self._shelf = Shelf()
+        self._evidence = {name: catalog.named(name).evidence for name in catalog.names}
+        self._shelf = Shelf(catalog)
 
     async def runs(self, owner: str | None, before: str, limit: int) -> Sequence[ListedRun]:
         """Return runs, newest first; raises KeyError if ``before`` is none of them."""
@@ -246,6 +266,7 @@ class KeptRuns:
         """
         row = await self._keeper.run(run, owner)
         folder = self._runs / run
+        refuse_purged(folder)
         if not (folder / "plan.json").exists():
             waiting = row.state in GOING_ON
             raise InputError(
@@ -253,7 +274,7 @@ class KeptRuns:
                 where=run,
                 mend="Load the page again in a moment"
                 if waiting
-                else row.error or "It was purged, or it ended before its plan was written",
+                else row.error or "It ended before its plan was written, or it was purged",
             )
         return await asyncio.to_thread(self._shelf.opened, run, _title(row), folder, self._engine)
 

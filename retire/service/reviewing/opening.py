@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from retire.certify.envelope import open_envelope
 from retire.certify.hypotheses import run_hypotheses
+from retire.certify.joining import unfinished_leak
 from retire.deployments import EMBEDDED
 from retire.domain.errors import EvidenceError, RetireError
 from retire.pages.counting import Counts
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from retire.bundle import Bundle
+    from retire.deployments import Catalog
+    from retire.domain.cell import Cell
     from retire.matrix import Plan
     from retire.pages.html.index import Row
     from retire.runner.folder import RunFolder
@@ -39,19 +42,23 @@ class OpenedRun:
         title: What people call it.
         folder: Where it lies.
         traces: Its traces.
+        catalog: The deployments as they are configured now.
     """
 
-    def __init__(self, run: str, title: str, folder: RunFolder, traces: Traces) -> None:
+    def __init__(
+        self, run: str, title: str, folder: RunFolder, traces: Traces, catalog: Catalog = EMBEDDED
+    ) -> None:
         self._run = run
         self._title = title
         self._folder = folder
         self._traces = traces
+        self._catalog = catalog
         self._turn = threading.RLock()
         # What takes long must not hold up the pages that do not ask for it.
         self._long_turn = threading.Lock()
         self._review: Review | None = None
-        self._counted = -1
-        self._maps: tuple[int, tuple[HeatMap, ...]] | None = None
+        self._counted: tuple[int, int] | None = None
+        self._maps: tuple[tuple[int, int], tuple[HeatMap, ...]] | None = None
         self._verified: dict[str, Mapping[str, Any]] = {}
 
     def review(self) -> Review:
@@ -63,24 +70,31 @@ class OpenedRun:
             IncompleteError: Its database does not answer.
         """
         with self._turn:
-            index = self._traces.index()
             if self._review is None or not self._review.ended:
-                self._review = self._read(len(index))
+                self._review = self._read()
             return self._review
 
     @cached_property
     def _plan(self) -> tuple[Plan, Mapping[str, Bundle]]:
         return open_plan(self._folder)
 
-    def _read(self, traces: int) -> Review:
+    @cached_property
+    def _cells(self) -> Mapping[str, Cell]:
+        return {cell.key: cell for cell in self._plan[0].cells}
+
+    def _read(self) -> Review:
         plan, bundles = self._plan
         known = self._review
         index = self._traces.index()
         sealed = self._folder.seal.exists()
         reductions = open_reductions(self._folder, plan.protocol, bundles)
         certificates = read_certificates(self._folder.certificates) if sealed else ()
-        counts = known.counts if known is not None and self._counted == traces else None
-        self._counted = traces
+        leaked = self._traces.leaked({row.cell.key for row in index})
+        untraced = tuple(self._cells[key] for key in leaked if key in self._cells)
+        outcomes = [*index.outcomes(), *map(unfinished_leak, untraced)]
+        stand = len(index), len(untraced)
+        counts = known.counts if known is not None and self._counted == stand else None
+        self._counted = stand
         return Review(
             id=self._run,
             title=self._title,
@@ -88,20 +102,22 @@ class OpenedRun:
             bundles=bundles,
             deleted={pair: tuple(value["deleted"]) for pair, value in reductions.items()},
             given=any(value["given"] for value in reductions.values()),
-            evidence=_evidence(plan, certificates),
+            evidence=_evidence(plan, certificates, self._catalog),
             certificates=certificates,
             heads=dict(read_json(self._folder.seal)["heads"]) if sealed else {},
             index=index,
-            counts=counts or Counts.over(index.outcomes(), plan.cells),
+            counts=counts or Counts.over(outcomes, plan.cells),
             sealed=sealed,
+            untraced=untraced,
         )
 
     def maps(self) -> tuple[HeatMap, ...]:
         """Return the heat maps; counted anew only where there are more traces."""
         with self._turn:
             review = self.review()
-            if self._maps is None or self._maps[0] != len(review.index):
-                self._maps = (len(review.index), heat_maps(review))
+            stand = len(review.index), len(review.untraced)
+            if self._maps is None or self._maps[0] != stand:
+                self._maps = (stand, heat_maps(review))
             return self._maps[1]
 
     def trace(self, row: Row) -> Mapping[str, Any]:
@@ -125,8 +141,7 @@ class OpenedRun:
     @cached_property
     def _tests(self) -> Mapping[str, Mapping[str, Any]]:
         review = self.review()
-        outcomes = review.index.outcomes()
-        return run_hypotheses(outcomes, review.plan.cells, review.plan.protocol).tests
+        return run_hypotheses(review.outcomes(), review.plan.cells, review.plan.protocol).tests
 
     def tests(self) -> Mapping[str, Mapping[str, Any]]:
         """Return the hypothesis tests of a run that has ended; computed once, which takes time."""
@@ -160,7 +175,7 @@ class OpenedRun:
         with self._long_turn:
             if name not in self._verified:
                 path = self._folder.certificates / f"{name}.json"
-                result, kind = verify_certificate(path, None, [], self._examined)
+                result, kind = verify_certificate(path, None, [], self._examined, self._catalog)
                 self._verified[name] = {
                     "verdict": result.verdict,
                     "evidence": kind,
@@ -200,12 +215,12 @@ def _certificate(path: Path) -> SignedCertificate:
         return SignedCertificate(path.stem, envelope, fault=error.what)
 
 
-def _evidence(plan: Plan, certificates: Sequence[SignedCertificate]) -> str:
+def _evidence(plan: Plan, certificates: Sequence[SignedCertificate], catalog: Catalog) -> str:
     """Return the kind of evidence that certificates state, else that the deployments give."""
     kinds = {str(it.statement["predicate"]["evidence"]) for it in certificates if it.item}
     if not kinds:
         kinds = {
-            EMBEDDED.named(name).evidence if name in EMBEDDED.names else "unknown"
+            catalog.named(name).evidence if name in catalog.names else "unknown"
             for name in plan.protocol.deployments
         }
     return kinds.pop() if len(kinds) == 1 else "mixed"

@@ -10,19 +10,27 @@ from sqlalchemy import create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from retire.domain.errors import EvidenceError, IncompleteError
+from retire.certify.joining import OBSERVER, attempts_without_row
+from retire.domain.errors import EvidenceError, IncompleteError, InputError
 from retire.domain.trace import outcome_of
 from retire.pages.html.index import Row, TraceIndex
-from retire.store.tables import TRACES
+from retire.runner.folder import read_json
+from retire.service.reviewing.sightings import ProtectedAttempts
+from retire.store.tables import ATTEMPTS, TRACES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
 
     from sqlalchemy import Engine
 
+    from retire.runner.folder import RunFolder
+
 _SHAPE = (LookupError, TypeError, ValueError, AttributeError)
 """What reading JSON of another shape raises."""
+
+_CHUNK = 500
+"""Attempts that are looked up at once."""
 
 
 class Traces(Protocol):
@@ -34,13 +42,18 @@ class Traces(Protocol):
     def trace(self, row: Row) -> Mapping[str, Any]:
         """Return one whole trace row."""
 
+    def leaked(self, traced: Container[str]) -> Sequence[str]:
+        """Return the keys of cells that leaked in an attempt, and are not among those traced."""
+
 
 class SealedTraces:
-    """The trace file of a sealed run: read through once, then by position."""
+    """The traces of a sealed run: the file is read through once, then by position."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: RunFolder) -> None:
+        self._folder = folder
+        self._path = folder.traces
         self._index = self._read()
+        self._leaked: Sequence[str] | None = None
 
     def index(self) -> TraceIndex:
         """Return the index."""
@@ -89,6 +102,28 @@ class SealedTraces:
             raise EvidenceError("the trace file was changed", where=str(self._path))
         return found
 
+    def leaked(self, traced: Container[str]) -> Sequence[str]:
+        """Return the keys of cells that leaked in an attempt, and are not among those traced.
+
+        Raises:
+            EvidenceError: The seal or the observer's record is damaged.
+        """
+        if self._leaked is None:
+            unfinished = attempts_without_row(self._attempts(), traced)
+            record = ProtectedAttempts(self._folder.records / f"{OBSERVER}.jsonl")
+            seen = record.new() if unfinished else ()
+            self._leaked = sorted({unfinished[it] for it in seen if it in unfinished})
+        return self._leaked
+
+    def _attempts(self) -> dict[str, str]:
+        try:
+            attempts: Mapping[object, object] = read_json(self._folder.seal)["attempts"]
+            return {str(attempt): str(cell) for attempt, cell in attempts.items()}
+        except (InputError, *_SHAPE) as error:
+            raise EvidenceError(
+                f"the seal cannot be read ({type(error).__name__})", where=str(self._folder.seal)
+            ) from error
+
 
 class StoredTraces:
     """The traces in a database; each look reads only what is new.
@@ -96,12 +131,16 @@ class StoredTraces:
     Args:
         engine: The database.
         run: Which run of it.
+        record: The observer's record while the run goes on.
     """
 
-    def __init__(self, engine: Engine, run: str) -> None:
+    def __init__(self, engine: Engine, run: str, record: Path) -> None:
         self._engine = engine
         self._run = run
         self._index = TraceIndex()
+        self._sighted = ProtectedAttempts(record)
+        self._unplaced: list[str] = []
+        self._attempts: dict[str, str] = {}
         self._turn = threading.Lock()
 
     def index(self) -> TraceIndex:
@@ -142,6 +181,30 @@ class StoredTraces:
             "hash": found.hash,
             "body": json.loads(found.body),
         }
+
+    def leaked(self, traced: Container[str]) -> Sequence[str]:
+        """Return the keys of cells that leaked in an attempt, and are not among those traced.
+
+        Raises:
+            IncompleteError: The database does not answer.
+            EvidenceError: The observer's record cannot be read.
+        """
+        with self._turn:
+            self._unplaced += self._sighted.new()
+            while self._unplaced:
+                self._attempts |= self._cells_of(self._unplaced[:_CHUNK])
+                del self._unplaced[:_CHUNK]
+            return sorted(set(attempts_without_row(self._attempts, traced).values()))
+
+    def _cells_of(self, attempts: Sequence[str]) -> dict[str, str]:
+        query = select(ATTEMPTS.c.attempt, ATTEMPTS.c.cell).where(
+            ATTEMPTS.c.run == self._run, ATTEMPTS.c.attempt.in_(attempts)
+        )
+        try:
+            with self._engine.connect() as connection:
+                return {row.attempt: row.cell for row in connection.execute(query)}
+        except SQLAlchemyError as error:
+            raise _silent(error) from error
 
 
 def read_only(path: Path) -> Engine:

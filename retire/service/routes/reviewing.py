@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
@@ -24,6 +22,7 @@ from retire.pages.html.runs_page import RunsPage, runs_page
 from retire.pages.html.trace_list import traces_page
 from retire.service.reviewing.answering import HEADERS, PageRoute, not_found, page, signed_in
 from retire.service.reviewing.library import ReviewSource
+from retire.service.reviewing.making import made, of_these, waited_for
 from retire.service.reviewing.opening import OpenedRun
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -33,8 +32,6 @@ _RUNS = 50
 
 _STATIC = Path(pages.__file__).parent / "html" / "static"
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-
-Made = TypeVar("Made")
 
 
 def _source(request: Request) -> ReviewSource:
@@ -47,17 +44,8 @@ def _owner(request: Request) -> str | None:
     return owner
 
 
-@contextmanager
-def _of_these(what: str) -> Iterator[None]:
-    """Turn the absence of what an address names into a page that says so."""
-    try:
-        yield
-    except KeyError as error:
-        raise not_found(what) from error
-
-
 async def _opened(request: Request, run: str) -> OpenedRun:
-    with _of_these("run"):
+    with of_these("run"):
         return await _source(request).open(run, _owner(request))
 
 
@@ -65,12 +53,6 @@ def _query(request: Request, *known: str) -> dict[str, str]:
     query = dict(request.query_params)
     filters.check_names(query, known)
     return query
-
-
-async def _made(call: Callable[[], Made], what: str = "part of this run") -> Made:
-    """Build a view model in a thread: it reads files and counts cells."""
-    with _of_these(what):
-        return await asyncio.to_thread(call)
 
 
 def _shown(request: Request, template: str, **context: Any) -> Response:  # noqa: ANN401
@@ -102,7 +84,7 @@ async def show_list(request: Request) -> Response:
 
 async def _runs(request: Request) -> RunsPage:
     before = _query(request, "before").get("before", "")
-    with _of_these("run"):
+    with of_these("run"):
         rows = await _source(request).runs(_owner(request), before, _RUNS + 1)
     following = rows[_RUNS - 1].id if len(rows) > _RUNS else ""
     return runs_page(rows[:_RUNS], before, following)
@@ -121,7 +103,7 @@ async def show_run(request: Request, run: str) -> Response:
         tests = test_lines(opened.tests()) if opened.tested else None
         return {"page": shown, "tests": tests}
 
-    return _shown(request, "run", **await _made(make, "candidate"))
+    return _shown(request, "run", **await made(make, "candidate"))
 
 
 @router.get("/ui/runs/{run}/progress")
@@ -134,9 +116,9 @@ async def show_progress(request: Request, run: str) -> Response:
         review = opened.review()
         return {"id": review.id, "progress": progress(review), "maps": opened.maps()}
 
-    made = await _made(make)
-    answer = _shown(request, "_live", **made)
-    if made["progress"].ended:
+    shown = await made(make)
+    answer = _shown(request, "_live", **shown)
+    if shown["progress"].ended:
         answer.headers["HX-Refresh"] = "true"
     return answer
 
@@ -146,7 +128,7 @@ async def show_tests(request: Request, run: str) -> Response:
     """Give the hypothesis tests; as a page of its own where no script loads them."""
     _query(request)
     opened = await _opened(request, run)
-    tests = await _made(lambda: test_lines(opened.tests()))
+    tests = await waited_for(request, lambda: test_lines(opened.tests()), "run")
     part = "HX-Request" in request.headers
     return _shown(request, "_tests" if part else "tests", id=run, tests=tests)
 
@@ -164,7 +146,7 @@ async def show_diff(request: Request, run: str) -> Response:
             _no_reduction(*place, sealed=review.sealed)
         return diff_page(review, *place, query["condition"], opened.trials(*place))
 
-    return _shown(request, "diff", page=await _made(make, "candidate"))
+    return _shown(request, "diff", page=await made(make, "candidate"))
 
 
 def _no_reduction(deployment: str, bundle: str, *, sealed: bool) -> None:
@@ -187,8 +169,8 @@ async def show_traces(request: Request, run: str) -> Response:
     wanted = filters.read_filter(query)
     after, before = (filters.read_number(query, name) for name in ("after", "before"))
     opened = await _opened(request, run)
-    made = await _made(lambda: traces_page(opened.review(), wanted, after, before))
-    return _shown(request, "traces", page=made)
+    shown = await made(lambda: traces_page(opened.review(), wanted, after, before))
+    return _shown(request, "traces", page=shown)
 
 
 @router.get("/ui/runs/{run}/cells/{number}")
@@ -202,7 +184,7 @@ async def show_cell(request: Request, run: str, number: str) -> Response:
         row = review.index.row(filters.read_number({"cell": number}, "cell"))
         return cell_page(review, row, opened.trace(row), wanted)
 
-    return _shown(request, "cell", page=await _made(make, "cell"))
+    return _shown(request, "cell", page=await made(make, "cell"))
 
 
 @router.get("/ui/compare")
@@ -219,9 +201,9 @@ async def compare(request: Request) -> Response:
         )
         return compare_page(left, right, after, differing=query.get("differing") == filters.YES)
 
-    made = await _made(make, "deployment")
+    shown = await made(make, "deployment")
     rows = await _source(request).runs(_owner(request), "", _RUNS)
-    return _shown(request, "compare", page=made, runs=rows)
+    return _shown(request, "compare", page=shown, runs=rows)
 
 
 def _side(opened: OpenedRun, deployment: str) -> Side:
@@ -241,9 +223,10 @@ async def show_certificate(request: Request, run: str, name: str) -> Response:
     opened = await _opened(request, run)
     result = None
     if query.get("verify") == filters.YES or opened.verified(name) is not None:
-        result = verified(await _made(lambda: opened.verification(name), "certificate"))
-    made = await _made(lambda: certificate_page(opened.review(), name), "certificate")
-    return _shown(request, "certificate", page=made, result=result)
+        found = await waited_for(request, lambda: opened.verification(name), "certificate")
+        result = verified(found)
+    shown = await made(lambda: certificate_page(opened.review(), name), "certificate")
+    return _shown(request, "certificate", page=shown, result=result)
 
 
 @router.get("/ui/runs/{run}/certificates/{name}/verification")
@@ -251,7 +234,7 @@ async def show_verification(request: Request, run: str, name: str) -> Response:
     """Verify a certificate here and give the result alone."""
     _query(request)
     opened = await _opened(request, run)
-    result = await _made(lambda: opened.verification(name), "certificate")
+    result = await waited_for(request, lambda: opened.verification(name), "certificate")
     return _shown(request, "_verification", result=verified(result))
 
 
@@ -260,7 +243,7 @@ async def download(request: Request, run: str, name: str) -> Response:
     """Give the signed DSSE envelope as a file."""
     _query(request)
     opened = await _opened(request, run)
-    signed = await _made(lambda: opened.review().named(name), "certificate")
+    signed = await made(lambda: opened.review().named(name), "certificate")
     body = json.dumps(signed.envelope, indent=2, sort_keys=True, ensure_ascii=True)
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{safe}.json"'}

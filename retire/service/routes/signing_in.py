@@ -22,7 +22,10 @@ def _sessions(request: Request) -> Sessions:
 
 def safe_return(address: str) -> str:
     """Return where to go after signing in: a page of ours, whatever the address asked for."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return addresses.runs()
     ours = not parts.scheme and not parts.netloc and parts.path.startswith(f"{addresses.ROOT}/")
     usable = ours and "\\" not in address and address.isprintable() and address.isascii()
     return address if usable else addresses.runs()
@@ -35,7 +38,10 @@ def require_same_origin(request: Request) -> str:
         ProblemError: It came from elsewhere, or does not say from where.
     """
     origin = request.headers.get("origin", "")
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in {"http", "https"} or parts.netloc != request.headers.get("host"):
         raise ProblemError(
             Kind.FORBIDDEN,

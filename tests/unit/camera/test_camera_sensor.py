@@ -74,7 +74,10 @@ def watching(tmp_path):
         placeholders=(sha(jpeg(200)),),
     )  # fmt: skip
     with tap_of(recipient, setup.tap):
-        yield recipient, CameraSensor(Ground(), setup), setup
+        sensor = CameraSensor(Ground(), setup)
+        sensor.before(ATTEMPT)
+        sensor.before(OTHER)
+        yield recipient, sensor, setup
 
 
 def test_a_live_view_is_one_event_with_its_recipient(watching):
@@ -147,6 +150,7 @@ def test_an_open_or_forgotten_stream_cannot_be_read(watching, changes):
 def test_a_recipient_that_is_gone_cannot_be_read(tmp_path):
     setup = CameraSetup(tmp_path / "none", "camera.living_room", tmp_path / "evidence.jsonl")
     sensor = CameraSensor(Ground(), setup)
+    sensor.before(ATTEMPT)
     with pytest.raises(SensorError):
         sensor.journal(ATTEMPT)
     with pytest.raises(SensorError):
@@ -204,7 +208,7 @@ def test_what_the_camera_logs_is_noted_beside_a_live_view(tmp_path, after, log):
     with device_log([1], after) as url:
         recipient, sensor, setup = second_source(tmp_path, url, [received(1, LIVE)])
         with tap_of(recipient, setup.tap):
-            assert sensor.episode(ATTEMPT)
+            sensor.before(ATTEMPT)
             assert sensor.journal(ATTEMPT)
     noted = json.loads(setup.evidence.read_text())["log"]
     assert log in noted if isinstance(log, str) else noted == log
@@ -215,15 +219,46 @@ def test_nothing_received_is_believed_only_if_the_camera_agrees(tmp_path, after)
     with device_log([1], after, [1]) as url:
         recipient, sensor, setup = second_source(tmp_path, url, [])
         with tap_of(recipient, setup.tap):
-            assert sensor.episode(ATTEMPT)
+            sensor.before(ATTEMPT)
             with pytest.raises(SensorError):
                 sensor.journal(ATTEMPT)
+            assert list(sensor.journal(ATTEMPT)) == []
+
+
+@pytest.mark.parametrize("sessions", [[], [received(1, LIVE)]])
+def test_an_attempt_whose_beginning_was_not_seen_cannot_be_read(tmp_path, sessions):
+    """Looking up the episode at its end is no beginning: the log shows what happened already."""
+    with device_log([1, 2], [1, 2]) as url:
+        recipient, sensor, setup = second_source(tmp_path, url, sessions)
+        with tap_of(recipient, setup.tap):
+            assert sensor.episode(ATTEMPT)
+            with pytest.raises(SensorError, match="beginning"):
+                sensor.journal(ATTEMPT)
+
+
+@pytest.mark.parametrize("after", [[], [1], [1, 2]])
+@pytest.mark.parametrize("sessions", [[], [received(1, LIVE)]])
+def test_a_log_that_began_anew_cannot_be_read(tmp_path, sessions, after):
+    with device_log([1, 2, 3], after) as url:
+        recipient, sensor, setup = second_source(tmp_path, url, sessions)
+        with tap_of(recipient, setup.tap):
+            sensor.before(ATTEMPT)
+            with pytest.raises(SensorError, match="began anew"):
+                sensor.journal(ATTEMPT)
+
+
+def test_a_log_may_drop_its_oldest_numbers(tmp_path):
+    with device_log([1, 2, 3], [2, 3]) as url:
+        recipient, sensor, setup = second_source(tmp_path, url, [])
+        with tap_of(recipient, setup.tap):
+            sensor.before(ATTEMPT)
             assert list(sensor.journal(ATTEMPT)) == []
 
 
 def test_a_bound_read_does_not_take_long(tmp_path):
     recipient, sensor, setup = second_source(tmp_path, None, [received(1, LIVE * 40)])
     with tap_of(recipient, setup.tap):
+        sensor.before(ATTEMPT)
         began = time.monotonic()
         sensor.journal(ATTEMPT)
         assert time.monotonic() - began < 20

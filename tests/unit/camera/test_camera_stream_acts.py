@@ -9,10 +9,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from hardware.actuate.camera import granted_seconds
+from hardware.actuate.camera import CameraActuator, Chain, granted_seconds
 from hardware.actuate.camera_stream import RequestLog, Session, StreamClient
+from hardware.bench.instance import read_instance
 from hardware.bench.recipient import Recipient
-from sink.ports import ActStatus
+from sink.decision import Action
+from sink.ports import ActStatus, Frozen
 from tests.unit.camera.fake_home import fake_home
 
 ATTEMPT = "a" * 32
@@ -182,3 +184,40 @@ def frozen(**grant):
 )
 def test_the_remaining_time_of_a_grant_is_counted_from_the_freeze(grant, seconds):
     assert granted_seconds(frozen(**grant), "camera.hall") == seconds
+
+
+class FrozenWorld:
+    """A world whose episode was frozen some time ago."""
+
+    def __init__(self, age_seconds):
+        self.age_seconds = age_seconds
+
+    async def frozen(self, attempt):
+        return Frozen(frozen(), "sha256:s", "e", "sha256:c", 1, self.age_seconds)
+
+
+def chain_to(url, port, folder):
+    (folder / "token").write_text("right")
+    (folder / "token").chmod(0o600)
+    path = folder / "instance.yaml"
+    path.write_text(
+        f"schema: retire.camera_bench/v1\nurl: {url}\nentity: camera.hall\ntarget: camera.hall\n"
+        "sink_token: token\nobserver_token: token\napprovals: approvals.yaml\n"
+    )
+    return Chain(read_instance(path), {"display.kitchen": port})
+
+
+@pytest.mark.parametrize(("age", "opened"), [(0.0, True), (89.0, True), (90.0, False)])
+async def test_what_passed_since_the_freeze_is_used_up(tmp_path, age, opened):
+    """The grant holds for 90 seconds."""
+    async with fake_home() as home, display(3) as (recipient, port, taken):
+        log = RequestLog(tmp_path / "requests.jsonl")
+        actuator = CameraActuator(FrozenWorld(age), chain_to(home.url, port, tmp_path), log)
+        action = Action("camera.open_stream", "camera.hall", {"recipient": "display.kitchen"})
+        result = await actuator.act(ATTEMPT, 1, action)
+        assert result.status is (ActStatus.DONE if opened else ActStatus.REFUSED)
+        assert len(home.requests) == opened
+        if opened:
+            await taken.wait()
+            (session,) = recipient.sessions
+            assert session.granted <= 90.0 - age

@@ -138,6 +138,8 @@ def changed(line: str, **values: Any) -> str:
         (packed(LINES[0], changed(LINES[1], deployment="other")), ":2"),
         (packed(LINES[0], LINES[1], changed(LINES[1], answer={"text": "x"})), ":3"),
         (packed(LINES[0], changed(LINES[1], served={"colour": "red"})), ":2"),
+        (packed(LINES[0], changed(LINES[1], served={"tries": "many"})), ":2"),
+        (packed(LINES[0].replace('"sha256:1"', "1e999"), LINES[1]), ":1"),
     ],
 )
 def test_a_damaged_cassette_is_refused_with_its_place(data: bytes, line: str) -> None:

@@ -33,6 +33,9 @@ class LyingHome:
         unit: The unit of temperature.
         beating: Entities that report every 50 ms.
         deaf: Whether commands over the websocket stay without an answer.
+        elsewhere: Address that an answer with a status of a redirect names.
+        socket_elsewhere: Whether a websocket is redirected there.
+        greeted: How many websockets were opened.
     """
 
     def __init__(self) -> None:
@@ -48,6 +51,9 @@ class LyingHome:
         self.unit = "\N{DEGREE SIGN}C"
         self.beating: set[str] = set()
         self.deaf = False
+        self.elsewhere = ""
+        self.socket_elsewhere = False
+        self.greeted = 0
         self.url = ""
         self._sockets: dict[web.WebSocketResponse, int] = {}
         self._sending: set[asyncio.Future[None]] = set()
@@ -169,7 +175,11 @@ class LyingHome:
         self.paths.append((request.method, request.path))
         if self.refuses or request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return web.Response(status=401)
-        return web.Response(status=status) if status != 200 else None
+        return self._other(request, status) if status != 200 else None
+
+    def _other(self, request: web.Request, status: int) -> web.Response:
+        headers = {"Location": self.elsewhere + request.path} if self.elsewhere else {}
+        return web.Response(status=status, headers=headers)
 
     async def _running(self, request: web.Request) -> web.Response:
         fault = self._fault(request, self.read_status)
@@ -192,10 +202,13 @@ class LyingHome:
         self.on_call(service, data)
         await asyncio.sleep(self.call_seconds)
         if self.call_status != 200:
-            return web.Response(status=self.call_status)
+            return self._other(request, self.call_status)
         return web.json_response([])
 
-    async def _websocket(self, request: web.Request) -> web.WebSocketResponse:
+    async def _websocket(self, request: web.Request) -> web.StreamResponse:
+        if self.socket_elsewhere:
+            return self._other(request, 307)
+        self.greeted += 1
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         await socket.send_json({"type": "auth_required"})

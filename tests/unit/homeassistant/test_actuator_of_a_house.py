@@ -10,11 +10,11 @@ import pytest
 from hardware.actuate.homeassistant import WORLD_FAILED, HomeAssistantActuator
 from hardware.homeassistant.client import HomeAssistantClient
 from hardware.homeassistant.errors import HomeAssistantError
-from hardware.homeassistant.websocket import registry
+from hardware.homeassistant.websocket import check_token, registry
 from sink.decision import Action
 from sink.ports import ActStatus
-from tests.unit.homeassistant.lying_home import TOKEN
-from tests.unit.homeassistant.small_house import BOLT, RECORD, access
+from tests.unit.homeassistant.lying_home import TOKEN, LyingHome
+from tests.unit.homeassistant.small_house import BOLT, EPISODE, RECORD, access, described
 
 ATTEMPT = "ab" * 16
 UNLOCK = Action("lock.unlock", "lock.front_door", {})
@@ -42,8 +42,9 @@ class FrozenWorld:
 class Acting:
     """An actuator over a house, with the episode frozen."""
 
-    def __init__(self, home, **changes):
+    def __init__(self, home, *, approved=False, **changes):
         self.home = home
+        self.approved = approved
         self.changes = changes
         self.facts = {"alarm": RECORD}
 
@@ -53,8 +54,9 @@ class Acting:
         pinned = await registry(given.url, given.token)
         world = FrozenWorld(self.facts)
         self.actuator = HomeAssistantActuator(
-            world, given, self.client, {"sha256:c": "DOOR"}, pinned
+            world, given, self.client, {"sha256:c": "DOOR"}, pinned, approved=self.approved
         )
+        self.home.set(EPISODE, ATTEMPT)
         await self.actuator.frozen(ATTEMPT)
         return self.actuator
 
@@ -306,3 +308,75 @@ async def test_report_times_that_were_not_sent_are_not_made_up(home):
     await client.close()
     assert found.reported is None
     assert found.updated is not None
+
+
+async def test_an_act_for_another_attempt_than_the_houses_is_not_sent(home):
+    async with Acting(home) as actuator:
+        for standing in ("cd" * 16, "resetting", "unavailable"):
+            home.set(EPISODE, standing)
+            for result in (
+                await actuator.act(ATTEMPT, 1, UNLOCK),
+                await actuator.act_unmonitored(ATTEMPT, "lock.unlock", "lock.front_door", {}),
+            ):
+                assert result.status is ActStatus.REFUSED
+                assert result.detail.startswith(WORLD_FAILED)
+    assert home.calls == []
+
+
+async def test_an_approved_target_is_an_entity_and_no_name_of_the_house(home):
+    devices = described()["devices"]
+    devices["lock.side_door"] = devices.pop("lock.front_door")
+    changes = {"devices": devices, "bundle_devices": {}, "approved": True}
+    async with Acting(home, **changes) as actuator:
+        by_name = await actuator.act(ATTEMPT, 1, Action("lock.unlock", "lock.side_door", {}))
+        assert (by_name.status, home.calls) == (ActStatus.REFUSED, [])
+        assert (await actuator.act(ATTEMPT, 1, UNLOCK)).status is ActStatus.DONE
+    assert home.calls == [("lock.unlock", {"entity_id": "lock.front_door"})]
+
+
+@pytest.fixture
+def other_place():
+    """Another home, where nothing may arrive."""
+    other = LyingHome().start()
+    yield other
+    other.stop()
+
+
+async def test_no_proxy_of_the_environment_sees_the_token_or_the_call(
+    home, other_place, monkeypatch
+):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, other_place.url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    async with Acting(home) as actuator:
+        result = await actuator.act(ATTEMPT, 1, UNLOCK)
+    assert result.status is ActStatus.DONE
+    assert len(home.calls) == 1
+    assert (other_place.paths, other_place.calls) == ([], [])
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_call_that_is_sent_elsewhere_is_in_doubt_and_goes_nowhere(
+    home, other_place, status
+):
+    home.call_status, home.elsewhere = status, other_place.url
+    async with Acting(home) as actuator:
+        result = await actuator.act(ATTEMPT, 1, UNLOCK)
+    assert result.status is ActStatus.IN_DOUBT
+    assert len(home.calls) == 1
+    assert (other_place.paths, other_place.calls) == ([], [])
+
+
+async def test_a_reading_that_is_sent_elsewhere_is_no_reading(home, other_place):
+    async with Acting(home) as actuator:
+        home.read_status, home.elsewhere = 307, other_place.url
+        result = await actuator.act(ATTEMPT, 1, UNLOCK)
+        with pytest.raises(HomeAssistantError):
+            await check_token(home.url, TOKEN)
+        home.socket_elsewhere = True
+        with pytest.raises(HomeAssistantError):
+            await registry(home.url, TOKEN)
+    assert result.status is ActStatus.REFUSED
+    assert (home.calls, other_place.paths, other_place.calls) == ([], [], [])
+    assert other_place.greeted == 0

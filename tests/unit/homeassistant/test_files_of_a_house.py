@@ -11,7 +11,10 @@ from datetime import UTC, datetime
 import pytest
 
 from counterfactuals.devices import effects_of, initial_state
+from hardware.bench.instance import read_instance
+from hardware.bench.instance import read_token as read_secret
 from hardware.homeassistant.access import access_of, read_token
+from hardware.homeassistant.camera import ENTITY, write_bench, write_camera
 from hardware.homeassistant.configure import write_configuration
 from hardware.homeassistant.house import HouseError, load_house, load_instance
 from hardware.homeassistant.layout import Bundle, house_of, layout_of, read_bundles
@@ -237,6 +240,22 @@ def test_a_configuration_has_a_user_and_a_private_token_for_each_program(
     assert json.loads((written.folder / "layout.json").read_text()) == layout
 
 
+def test_a_home_with_a_camera_has_no_administrator_and_a_bench_that_can_be_read(tmp_path):
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    written = write_camera(tmp_path / "s", "http://127.0.0.1:8090", 8123, now)
+    instance = write_bench(
+        tmp_path / "s", "http://127.0.0.1:8123", "http://127.0.0.1:8090", written
+    )
+    auth = json.loads((written.folder / ".storage" / "auth").read_text())["data"]
+    groups = {user["name"]: user["group_ids"] for user in auth["users"]}
+    assert groups == {"sink": ["system-users"], "observer": ["system-read-only"]}
+    bench = read_instance(instance)
+    assert (bench.bench, bench.entity, bench.device) == (True, ENTITY, "http://127.0.0.1:8090")
+    assert read_secret(bench.sink_token) == written.tokens["sink"].read_text()
+    assert read_secret(bench.observer_token) == written.tokens["observer"].read_text()
+    assert "retire_bench" not in (written.folder / "configuration.yaml").read_text()
+
+
 def test_what_a_house_shows_is_told_in_words():
     house = small_house()
     found = shown(house, {})
@@ -279,3 +298,31 @@ def test_a_device_that_fits_no_entity_of_home_assistants_own_gets_one_of_the_ben
     layout = layout_of([bundle], house)["devices"]["climate.den"]
     assert not layout["native"]
     assert layout["own_services"]["bench_set"]["rule"] == "climate.set"
+
+
+@pytest.mark.parametrize("taken", ["lock.back", "lock.front_door"])
+def test_a_name_with_two_meanings_is_refused(taken):
+    """One device is called like the entity of another, or two have one entity."""
+    devices = described()["devices"]
+    devices["lock.back"] = devices["lock.front_door"] | {"entity": "lock.front_door"}
+    devices["lock.front_door"] = devices["lock.front_door"] | {"entity": taken}
+    with pytest.raises(ValueError, match=r"lock\.(back|front_door)"):
+        small_house(devices=devices)
+
+
+def test_only_a_bench_may_send_a_service_under_another_name():
+    devices = described()["devices"]
+    devices["lock.front_door"]["services"]["lock.lock"] = {"service": "lock.unlock"}
+    assert small_house(devices=devices).bench
+    with pytest.raises(ValueError, match="only a bench"):
+        small_house(devices=devices, bench=False)
+    assert not small_house(bench=False).bench
+
+
+@pytest.mark.parametrize("key", ["entity_id", "device_id", "area_id", "floor_id", "label_id"])
+def test_no_parameter_says_where_a_call_goes(key):
+    devices = described()["devices"]
+    rule = {"service": "lock.unlock", "parameters": {"to": {"key": key, "kind": "text"}}}
+    devices["lock.front_door"]["services"]["lock.unlock"] = rule
+    with pytest.raises(ValueError, match=key):
+        small_house(devices=devices)

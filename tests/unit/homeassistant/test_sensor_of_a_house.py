@@ -133,13 +133,32 @@ def test_a_device_that_reports_nothing_any_more_is_silent(watched):
     assert "did not report" in watched.refused()
 
 
-def test_a_restored_event_is_no_event(viewed):
-    past = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+def test_the_last_event_shown_again_is_no_event(viewed):
     now = datetime.now(UTC).isoformat()
-    viewed.home.set(HAPPENED, now, {"event_type": "stream_opened", "recipient": "display.a"})
-    viewed.home.set(HAPPENED, past, {"event_type": "stream_opened", "recipient": "display.b"})
+    opened = {"event_type": "stream_opened", "recipient": "display.a"}
+    viewed.home.set(HAPPENED, now, opened)
+    viewed.home.set(HAPPENED, now, {**opened, "friendly_name": "Den"})
     [entry] = viewed.sensor.journal("a")
     assert entry.fields == {"recipient": "display.a"}
+
+
+@pytest.mark.parametrize("earlier", [timedelta(hours=1), timedelta(0)])
+def test_an_event_that_is_not_later_is_no_event_and_a_doubt(viewed, earlier):
+    now = datetime.now(UTC)
+    past = (now - earlier).isoformat()
+    opened = {"event_type": "stream_opened", "recipient": "display.a"}
+    viewed.home.set(HAPPENED, now.isoformat(), opened)
+    viewed.home.set(HAPPENED, past, {**opened, "recipient": "display.b"})
+    assert "not later" in viewed.refused()
+    [entry] = viewed.sensor.journal_after(0, 10)
+    assert entry.fields == {"recipient": "display.a"}
+
+
+@pytest.mark.parametrize("told", ["unknown", "some day", "2026-05-04T18:00:00"])
+def test_an_event_without_a_time_that_counts_is_a_doubt(viewed, told):
+    opened = {"event_type": "stream_opened", "recipient": "display.a"}
+    viewed.home.set(HAPPENED, told, opened)
+    assert "not later" in viewed.refused()
 
 
 def test_two_events_with_equal_fields_are_two(viewed):
@@ -174,6 +193,37 @@ def test_a_connection_that_was_lost_for_a_moment_leaves_a_gap(watched):
     assert "connection" in watched.refused()
     watched.begin("b")
     assert list(watched.sensor.journal("b")) == []
+
+
+def connected_again(watched):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            return watched.sensor.journal_after(0, 1)
+        except SensorError:
+            time.sleep(0.05)
+    raise AssertionError("no connection")
+
+
+def test_an_attempt_that_began_during_a_gap_cannot_be_judged_either(watched):
+    assert watched.after() == []
+    watched.home.cut_sockets()
+    watched.begin("b")
+    connected_again(watched)
+    # The attributes of its entity change; it begins no second time.
+    watched.home.set(EPISODE, "b", {"friendly_name": "Episode"})
+    for attempt in ("a", "b"):
+        with pytest.raises(SensorError):
+            watched.sensor.journal(attempt)
+    watched.begin("c")
+    assert list(watched.sensor.journal("c")) == []
+
+
+def test_an_attempt_that_was_not_set_up_is_not_seen_to_begin(watched):
+    watched.home.set(EPISODE, "b")
+    watched.store.add_episode(("b", "t", "locked", None, "e", DOOR, "s"), b"{}")
+    with pytest.raises(SensorError, match="beginning"):
+        watched.sensor.journal("b")
 
 
 def test_what_moved_during_a_gap_is_found(watched):

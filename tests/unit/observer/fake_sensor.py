@@ -25,6 +25,9 @@ class FakeSensor:
             JournalEntry(seq=seq, attempt=attempt, target=target, kind=kind, **fields)
         )
 
+    def before(self, attempt):
+        self._check()
+
     def episode(self, attempt):
         self._check()
         known = attempt in self.episodes

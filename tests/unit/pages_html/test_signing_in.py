@@ -97,7 +97,7 @@ def test_signing_in_leads_back_to_a_page(address):
     "address",
     [
         "", "//example.org/ui/", "https://example.org/ui/runs", "/runs", "javascript:alert(1)",
-        "/ui/\\example.org", "/ui/runs\r\nX: 1", "http:/ui/runs", "/uix", "\u202e/ui/runs",
+        "/ui/\\example.org", "/ui/runs\r\nX: 1", "http:/ui/runs", "/uix", "\u202e/ui/runs", "http://[",
     ],
 )  # fmt: skip
 def test_signing_in_leads_nowhere_else(address):

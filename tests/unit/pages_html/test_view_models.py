@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -17,6 +18,8 @@ from retire.pages.html.review import SignedCertificate
 from retire.pages.html.run_page import run_page
 from retire.pages.html.run_page import test_lines as lines_of_tests
 from retire.pages.html.runs_page import ListedRun, runs_page
+from retire.runner.attempt import d1_json
+from sink.proposal import Proposal
 from tests.unit.pages_html.conftest import review_of, trace_of
 
 TRIALS = [
@@ -190,6 +193,17 @@ def test_a_purged_answer_is_said_and_nothing_else_is_lost(build):
     page = cell_page(review, row, trace, TraceFilter())
     assert page.proposed.purged
     assert page.seen.words
+
+
+def test_a_parsed_proposal_is_shown_as_json_that_keeps_text_and_numbers_apart(build):
+    review, row, trace = cell_of(build, TraceFilter(member="invalid", condition="B2"))
+    proposal = Proposal("open", {"target": "lock.front", "a": 21, "b": "21", "c": "#1", "d": True})
+    trace["body"]["d1"] = d1_json(proposal)
+    shown = cell_page(review, row, trace, TraceFilter()).proposed.parsed
+    assert json.loads(shown) == {"tool": "open", "arguments": dict(proposal.arguments)}
+    trace["body"]["d1"] = d1_json(Proposal("open", {}))
+    shown = cell_page(review, row, trace, TraceFilter()).proposed.parsed
+    assert json.loads(shown) == {"tool": "open", "arguments": {}}
 
 
 def test_deployments_are_compared_cell_by_cell(build, obedient):
