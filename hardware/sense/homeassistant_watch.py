@@ -102,6 +102,9 @@ class Watch:
 
     def happened(self, event: Mapping[str, Any]) -> None:
         """Take one event; one that cannot be read puts the attempt in doubt."""
+        if not self._states:
+            # The states with which the first connection begins hold what it tells.
+            return
         try:
             data = event["data"]
             entity = str(data["entity_id"])
