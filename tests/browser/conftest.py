@@ -29,7 +29,7 @@ def _missing(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, headless."""
     path = chromium()
@@ -54,7 +54,7 @@ def page(browser: Browser) -> Iterator[Page]:
         assert faults.found == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def small(browser: Browser) -> Iterator[str]:
     """The address of a run of two bundles and two deployments."""
     del browser  # no run where there is no browser
@@ -64,7 +64,7 @@ def small(browser: Browser) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a run whose skill, title and answers were written to break a page."""
     del browser
