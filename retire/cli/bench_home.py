@@ -59,7 +59,9 @@ An interrupt (Ctrl-C) or the end of standard input ends camera and Home Assistan
 
 
 def home(
-    state: Annotated[Path, typer.Option(help="Folder of the home; private to its user.")],
+    state: Annotated[Path, typer.Option(help="Folder of the home; private to its user.")] = Path(
+        "runs/home"
+    ),
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Home Assistant's port; 0: any free port.")
     ] = 0,
