@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from retire.deployments.assembling import read_file
 from retire.domain.errors import InputError
 from retire.matrix import Protocol
 
@@ -17,12 +18,7 @@ if TYPE_CHECKING:
 
 def read_input(path: Path) -> bytes:
     """Read a file the user named; raises InputError with advice."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}", where=str(path), mend="Check the path"
-        ) from error
+    return read_file(path)
 
 
 def read_skill(path: Path) -> bytes:
