@@ -13,19 +13,33 @@ from retire.pages.html.shown import visible, visible_markup
 from retire.pages.text import many, plain, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+
+def escaping(package: str, show: Callable[[str], str]) -> Environment:
+    """Return an environment in which somebody else's words can be nothing but text.
+
+    Args:
+        package: Where the templates lie.
+        show: Makes what is invisible in a text visible, wherever a value stands.
+    """
+
+    def finalize(value: object) -> object:
+        return show(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("retire.pages.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = escaping("retire.pages.html", visible)
     made.filters.update(
         many=lambda count, noun: many(int(count), noun),
         shown=visible_markup,
@@ -37,13 +51,6 @@ def _environment() -> Environment:
     )
     made.globals.update(at=addresses)
     return made
-
-
-def _finalize(value: object) -> object:
-    """Make what is invisible visible wherever a value stands, before it is escaped."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return visible(value)
-    return value
 
 
 def _sentence(text: object) -> str:

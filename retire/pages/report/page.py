@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
+from retire.pages.html.rendering import escaping
 from retire.pages.html.shown import visible_markup
 from retire.pages.report.content import capitalised
 from retire.pages.text import many, plain
@@ -20,25 +18,11 @@ if TYPE_CHECKING:
 
 @cache
 def _template() -> Template:
-    made = Environment(
-        loader=PackageLoader("retire.pages.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    made = escaping("retire.pages.report", visible_markup)
     made.filters.update(
         many=lambda count, noun: many(int(count), noun), line=plain, opened=capitalised
     )
     return made.get_template("report.html")
-
-
-def _finalize(value: object) -> object:
-    """Make what is invisible visible wherever a value stands; it comes out escaped."""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return visible_markup(value)
-    return value
 
 
 def report_html(report: Report) -> bytes:
