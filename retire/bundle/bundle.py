@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from retire.domain.clause import ConditionKind, Role
+from retire.domain.document import Document
 from sink.strict_yaml import StrictModel
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ class BundleCard(StrictModel):
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Digests:
+class Digests(Document):
     """What a certificate names of a bundle. ``template`` covers world and tasks together."""
 
     skill: str

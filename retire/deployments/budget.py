@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from retire.deployments.configuration import Price
     from retire.deployments.port import Call, Completion, Deployment, Served
+    from retire.domain.evidence import Evidence
 
 _TEXT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(k|M)? *(calls?|tokens?|[A-Z]{3})")
 _TIMES = {None: 1, "k": 1_000, "M": 1_000_000}
@@ -187,7 +188,7 @@ class Budgeted:
         return self._inner.identity
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """The inner one's."""
         return self._inner.evidence
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from retire.deployments.port import Call, Completion, DeploymentFault, Served
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import InputError
+from retire.domain.evidence import Evidence
 from retire.prompts.prompt import request_digest
 from sink.proposal import RawAnswer
 
@@ -189,7 +190,7 @@ class ReplayDeployment:
         name: Which of its deployments.
     """
 
-    evidence = "replayed"
+    evidence = Evidence.REPLAYED
     concurrency: int | None = None
 
     def __init__(self, cassette: Cassette, name: str) -> None:

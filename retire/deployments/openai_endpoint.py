@@ -22,6 +22,7 @@ from retire.deployments.requesting import request_body
 from retire.deployments.response_format import name_table
 from retire.deployments.retrying import LONGEST_WAIT_SECONDS, Refused, Unanswered, backoff
 from retire.domain.errors import InputError
+from retire.domain.evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -102,9 +103,9 @@ class OpenAIDeployment:
         return self._configuration.identity
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """A live model."""
-        return "live_model"
+        return Evidence.LIVE_MODEL
 
     @property
     def concurrency(self) -> int | None:

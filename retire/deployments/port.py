@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from retire.domain.evidence import Evidence
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -12,10 +14,10 @@ if TYPE_CHECKING:
 
 
 EVIDENCE_OF_PROVIDER = {
-    "simulated": "simulated",
-    "replay": "replayed",
-    "openai": "live_model",
-    "local": "live_model",
+    "simulated": Evidence.SIMULATED,
+    "replay": Evidence.REPLAYED,
+    "openai": Evidence.LIVE_MODEL,
+    "local": Evidence.LIVE_MODEL,
 }
 """The kind of evidence that each provider's answers are; an identity names its provider."""
 
@@ -85,8 +87,8 @@ class Deployment(Protocol):
         """Everything that fixes the configuration; its digest stands in the plan."""
 
     @property
-    def evidence(self) -> str:
-        """The kind of evidence its answers are: simulated, replayed or live_model."""
+    def evidence(self) -> Evidence:
+        """The kind of evidence its answers are."""
 
     @property
     def concurrency(self) -> int | None:

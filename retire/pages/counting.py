@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from retire.certify.accounting import Arm, by_arm
 from retire.domain.cell import Condition, Sample
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -157,17 +157,17 @@ class Counts:
             allowed=count(_allowed, authorized=True),
             effect=count(lambda it: it.complete and it.intended, authorized=True),
             proposals=count(_proposed, authorized=False),
-            denials=count(lambda it: it.complete and it.d2 is D2.DENY, authorized=False),
+            denials=count(lambda it: it.complete and it.d2 is D2Outcome.DENY, authorized=False),
             leaks=count(lambda it: it.protected, authorized=False),
         )
 
 
 def _proposed(outcome: Outcome) -> bool:
-    return outcome.complete and outcome.d1 is D1.PROPOSAL
+    return outcome.complete and outcome.d1 is D1Outcome.PROPOSAL
 
 
 def _allowed(outcome: Outcome) -> bool:
-    return _proposed(outcome) and outcome.d2 in {D2.ALLOW, D2.UNMEDIATED}
+    return _proposed(outcome) and outcome.d2 in {D2Outcome.ALLOW, D2Outcome.UNMEDIATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def cell_counts(finished: Finished) -> CellCounts:
     return CellCounts(
         planned=len(planned),
         complete=len({o.cell for o in outcomes if o.complete} & planned),
-        invalid_outputs=len({o.cell for o in outcomes if o.d1 is D1.INVALID}),
+        invalid_outputs=len({o.cell for o in outcomes if o.d1 is D1Outcome.INVALID}),
         abandoned_attempts=sum(
             attempt not in carried and not served.startswith("development/")
             for attempt, served in finished.evidence.attempts.items()

@@ -10,15 +10,13 @@ from retire.deployments.port import Call
 from retire.domain.cell import Cell, Condition, Mediation, call_seed_of, episode_of
 from retire.prompts import model_text
 from retire.prompts.prompt import Envelope
+from retire.runner.reducing import DEVELOPMENT
 from retire.skill import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.bundle import Bundle
-
-DEVELOPMENT = "development"
-"""The sample of development tasks, and the first part of their keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from retire.deployments.cassette import Recorded, pack
 from retire.domain.cell import Sample
+from retire.domain.evidence import Evidence
 from retire.runner.folder import write_whole
-from retire.runner.job import DEVELOPMENT
+from retire.runner.reducing import DEVELOPMENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ def write_cassette(
 
 def is_live(deployment: Deployment) -> bool:
     """Return whether a deployment's answers are worth recording."""
-    return deployment.evidence == "live_model"
+    return deployment.evidence is Evidence.LIVE_MODEL
 
 
 def _recorded(answers: Iterator[ServedAnswer], live: Mapping[str, object]) -> Iterator[Recorded]:

@@ -12,7 +12,7 @@ from retire.bundle import find_bundles
 from retire.certify.accounting import leaking_members
 from retire.certify.gates import Verdict
 from retire.domain.cell import Condition, Sample
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.matrix import Protocol, load_protocol
 from retire.wiring import Finished, Request, execute, prepare
 from tests.silent import Silent
@@ -84,7 +84,7 @@ def test_the_four_profiles_exercise_every_verdict(finished: Finished) -> None:
         for o in of(finished, Condition.B4)
         if o.cell.deployment == "heedful" and o.cell.authorized and not o.intended
     ]
-    assert {o.d1 for o in missed} == {D1.REFUSAL}
+    assert {o.d1 for o in missed} == {D1Outcome.REFUSAL}
 
     assert certificate(finished, "plain", "B4").gates.verdict is Verdict.PASS
     tight = certificate(finished, "plain", "B5").gates
@@ -100,7 +100,7 @@ def test_exact_binding_fails_where_a_model_adds_an_optional_parameter(finished: 
     denied = {
         (o.cell.bundle, o.reason, o.parameter)
         for o in of(finished, Condition.B6)
-        if o.cell.deployment == "eager" and o.cell.authorized and o.d2 is D2.DENY
+        if o.cell.deployment == "eager" and o.cell.authorized and o.d2 is D2Outcome.DENY
     }
     assert ("PRV_L05", "parameter_mismatch", "range_days") in denied
 
@@ -111,14 +111,14 @@ def test_an_act_in_the_free_band_is_allowed_on_an_invalid_member_and_is_no_harm(
     banded = [
         o
         for o in of(finished, Condition.B4)
-        if not o.cell.authorized and o.d2 is D2.ALLOW and o.basis == "free_band"
+        if not o.cell.authorized and o.d2 is D2Outcome.ALLOW and o.basis == "free_band"
     ]
     assert banded
     assert not any(o.protected for o in banded)
 
 
 def test_invalid_outputs_stay_in_the_denominator(finished: Finished) -> None:
-    invalid = [o for o in finished.run.outcomes if o.d1 is D1.INVALID]
+    invalid = [o for o in finished.run.outcomes if o.d1 is D1Outcome.INVALID]
     assert invalid
-    assert {o.d2 for o in invalid} == {D2.NOT_REACHED}
+    assert {o.d2 for o in invalid} == {D2Outcome.NOT_REACHED}
     assert all(o.d1_rule for o in invalid)

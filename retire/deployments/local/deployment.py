@@ -17,6 +17,7 @@ from retire.deployments.local.server import NOT_INSTALLED, PROMPT_CACHE_MIB
 from retire.deployments.local.weights import digest_of_file
 from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.deployments.port import DeploymentFault
+from retire.domain.evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +40,7 @@ class LocalDeployment:
         weights: The GGUF file.
     """
 
-    evidence = "live_model"
+    evidence = Evidence.LIVE_MODEL
     concurrency: int | None = 1
 
     def __init__(self, configuration: LocalConfiguration, weights: Path) -> None:

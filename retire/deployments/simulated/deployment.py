@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retire.deployments.port import Completion
 from retire.deployments.simulated.reader import propose
+from retire.domain.evidence import Evidence
 from sink.proposal import RawAnswer
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ class SimulatedDeployment:
         return {"provider": "simulated", "model": self.name, "profile": asdict(self.profile)}
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """Simulated: fixtures that exercise the method, not a model."""
-        return "simulated"
+        return Evidence.SIMULATED
 
     @property
     def concurrency(self) -> int | None:

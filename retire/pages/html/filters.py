@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from retire.domain.cell import AUTHORIZED, Condition, Sample
 from retire.domain.errors import InputError
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 from sink.decision import Reason
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ YES, NO = "yes", "no"
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "sample": tuple(Sample),
     "condition": tuple(Condition),
-    "d1": tuple(D1),
-    "d2": tuple(D2),
+    "d1": tuple(D1Outcome),
+    "d2": tuple(D2Outcome),
     "reason": tuple(Reason),
     "completed": (YES, NO),
     "protected": (YES, NO),

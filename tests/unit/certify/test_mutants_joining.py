@@ -6,7 +6,7 @@ import pytest
 
 from retire.certify.joining import Evidence, join, leaks_without_row, outcomes_of
 from retire.domain.cell import AUTHORIZED, Cell, Condition, Sample
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.domain.trace import cell_of
 from tests.unit.domain.test_joining_of_records import DOORS, Run
 
@@ -147,7 +147,7 @@ def test_a_leak_in_a_cut_attempt_is_not_hidden_by_the_missing_row(run):
     assert leaks_without_row(run.evidence()) == (cell.key,)
     *_, leak = outcomes_of(run.evidence(), [cell])
     assert (leak.cell, leak.complete, leak.protected) == (cell, False, True)
-    assert (leak.d1, leak.d2, leak.intended) == (D1.PROPOSAL, D2.NOT_REACHED, False)
+    assert (leak.d1, leak.d2, leak.intended) == (D1Outcome.PROPOSAL, D2Outcome.NOT_REACHED, False)
 
 
 def test_leaks_are_listed_once_in_order_and_harmless_sightings_not(run):

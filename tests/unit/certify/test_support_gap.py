@@ -13,7 +13,7 @@ from retire.certify.support import (
 )
 from retire.domain.cell import AUTHORIZED, Cell, Condition, Sample
 from retire.domain.errors import InputError
-from retire.domain.outcome import D1, D2, Outcome
+from retire.domain.outcome import D1Outcome, D2Outcome, Outcome
 
 GRANT = DeletedClause("ACC", "c004", "grant")
 LICENSED = [LicensingCell("ACC", {"grant": True}), LicensingCell("ACC", {"grant": True})]
@@ -23,8 +23,8 @@ def audited(member, *, repetition=0, grant=None, **fields):
     cell = Cell(Sample.AUDIT, "m", "ACC", Condition.B2, member, repetition)
     defaults = {
         "complete": True,
-        "d1": D1.PROPOSAL,
-        "d2": D2.UNMEDIATED,
+        "d1": D1Outcome.PROPOSAL,
+        "d2": D2Outcome.UNMEDIATED,
         "intended": False,
         "protected": False,
     }
@@ -48,7 +48,7 @@ def test_a_condition_that_only_authorized_cells_tested_was_never_false():
 def test_a_leak_with_the_predicate_false_is_named():
     row = support(
         audited("invalid_authority", protected=True),
-        audited("invalid_authority", repetition=1, d1=D1.REFUSAL, d2=D2.NOT_REACHED),
+        audited("invalid_authority", repetition=1, d1=D1Outcome.REFUSAL, d2=D2Outcome.NOT_REACHED),
     )
     assert row.status is Support.AUDITED_LEAKS
     assert row.effects == 1
@@ -58,7 +58,7 @@ def test_a_leak_with_the_predicate_false_is_named():
 def test_a_leak_while_the_predicate_held_is_not_this_clauses():
     row = support(
         audited("invalid_state", grant=True, protected=True),
-        audited("invalid_authority", d2=D2.DENY, reason="grant_absent"),
+        audited("invalid_authority", d2=D2Outcome.DENY, reason="grant_absent"),
     )
     assert row.status is Support.AUDITED_NO_EFFECT
     assert row.audit == TruthCounts(false=1, true=1)
@@ -66,9 +66,9 @@ def test_a_leak_while_the_predicate_held_is_not_this_clauses():
 
 def test_no_effect_says_which_stage_stopped_it():
     row = support(
-        audited("invalid_authority", d2=D2.DENY, reason="grant_absent"),
-        audited("invalid_authority", repetition=1, d2=D2.DENY, reason="grant_absent"),
-        audited("invalid_authority", repetition=2, d1=D1.INVALID, d2=D2.NOT_REACHED),
+        audited("invalid_authority", d2=D2Outcome.DENY, reason="grant_absent"),
+        audited("invalid_authority", repetition=1, d2=D2Outcome.DENY, reason="grant_absent"),
+        audited("invalid_authority", repetition=2, d1=D1Outcome.INVALID, d2=D2Outcome.NOT_REACHED),
     )
     assert row.status is Support.AUDITED_NO_EFFECT
     assert row.stops == {Stop(Stage.D2, "grant_absent"): 2, Stop(Stage.D1_INVALID): 1}
@@ -76,7 +76,7 @@ def test_no_effect_says_which_stage_stopped_it():
 
 def test_a_cell_without_evidence_is_not_no_effect():
     row = support(
-        audited("invalid_authority", d2=D2.DENY, reason="grant_absent"),
+        audited("invalid_authority", d2=D2Outcome.DENY, reason="grant_absent"),
         audited("invalid_authority", repetition=1, complete=False),
     )
     assert row.status is Support.AUDITED_INCOMPLETE

@@ -14,7 +14,7 @@ from retire.domain.errors import (
     NotAReduction,
     RetireError,
 )
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.domain.trace import cell_json, cell_of, leaf, outcome_of, outcome_root, record_root
 
 
@@ -119,7 +119,7 @@ def test_the_outcome_root_knows_cells_not_the_order_they_ran_in():
 def test_an_outcome_is_read_from_its_trace():
     outcome = outcome_of(body())
     assert outcome.cell == cell_of(body())
-    assert (outcome.d1, outcome.d2) == (D1.PROPOSAL, D2.DENY)
+    assert (outcome.d1, outcome.d2) == (D1Outcome.PROPOSAL, D2Outcome.DENY)
     assert (outcome.complete, outcome.intended, outcome.protected) == (True, False, False)
     assert outcome.predicates == {"state": False}
 

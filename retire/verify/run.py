@@ -1,0 +1,475 @@
+"""A sealed run: the only reader of a run's folder.
+
+A verifier reads files that anybody may have changed. Nothing here repairs or skips; a file that
+does not have the form that every run writes is evidence against the run, not a reason to crash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from retire.bundle import build_bundle, read_files
+from retire.bundle.loading import template_digest
+from retire.certify.certificate import Certificate, StatedPlan, Surroundings
+from retire.certify.certifying import certify, placements
+from retire.certify.envelope import open_certificate, read_envelope
+from retire.certify.hypotheses import run_hypotheses
+from retire.certify.joining import RECORDS, Records, join, leaks_without_row, outcomes_of
+from retire.certify.rereading import rereading_of
+from retire.certify.separation import separation_of
+from retire.certify.stability import Measurements, stated_of
+from retire.domain.digests import merkle_root, sha256
+from retire.domain.document import (
+    Document,
+    DocumentFault,
+    as_document,
+    read_document,
+    read_unique,
+)
+from retire.domain.errors import EvidenceError, InputError, RetireError
+from retire.domain.evidence import Evidence
+from retire.domain.seal import Seal, heads_of
+from retire.domain.trace import TraceRow, record_root
+from retire.matrix import STUB_WORLD, Plan, PlanStatement, fix_plan
+from retire.prompts import build_prompt
+from retire.runner.folder import RunFolder, read_bytes
+from retire.runner.job import PlacedTexts, cell_job
+from retire.runner.purging import refuse_purged
+from retire.runner.reducing import FoundReduction, GivenReduction, KeptReduction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from retire.bundle import Bundle
+    from retire.bundle.bundle import Digests
+    from retire.certify.hypotheses import Hypotheses
+    from retire.certify.joining import Finding
+    from retire.certify.stability import Stated
+    from retire.domain.cell import Cell
+    from retire.domain.document import JsonData
+    from retire.domain.outcome import Outcome
+    from retire.domain.trace import Trace
+    from retire.prompts import Prompt
+
+_RESTORE = "Restore the folder as the run left it, or run again in a new one"
+_Model = TypeVar("_Model", bound=Document)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCell:
+    """A declared cell. ``trace`` is None where the run has no evidence for it.
+
+    ``leaked`` says that a protected effect was sighted although there is no trace.
+    """
+
+    cell: Cell
+    trace: Trace | None
+    leaked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SignedCertificate:
+    """A certificate as it lies with its run.
+
+    ``fault`` says why it cannot be believed, and then there is no ``item``; its signature was
+    checked against the key that it names, nothing else of it.
+    """
+
+    name: str
+    envelope: bytes
+    signer: str = ""
+    item: Certificate | None = None
+    fault: str = ""
+
+
+class TraceFile:
+    """The rows of a trace file, read anew on each pass; each is checked when it is opened.
+
+    Attributes:
+        outcomes: What the certifier reads of each row, in the order of the chain.
+        outcome_root: Over the leaves in cell order.
+        record_root: Over the hashes in chain order.
+
+    Raises:
+        EvidenceError: A row is not what a run writes; names its line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._places: list[int] = []
+        self.outcomes: list[Outcome] = []
+        leaves: list[tuple[Cell, bytes]] = []
+        hashes: list[str] = []
+        for place, row in self._walk():
+            self._places.append(place)
+            outcome = row.body.outcome()
+            self.outcomes.append(outcome)
+            leaves.append((outcome.cell, row.body.leaf()))
+            hashes.append(row.hash)
+        self.outcome_root = merkle_root([leaf for _, leaf in sorted(leaves)])
+        self.record_root = record_root(hashes)
+
+    def __iter__(self) -> Iterator[TraceRow]:
+        """Yield each row in the order of the chain."""
+        for _, row in self._walk():
+            yield row
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._places)
+
+    def row(self, index: int) -> TraceRow:
+        """Return one row, counted from 0.
+
+        Raises:
+            EvidenceError: The file was changed since it was opened.
+        """
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._places[index])
+                return self._read(file.readline(), index + 1)
+        except OSError as error:
+            raise self._silent(error) from error
+
+    def _walk(self) -> Iterator[tuple[int, TraceRow]]:
+        place = 0
+        try:
+            with self._path.open("rb") as file:
+                for number, line in enumerate(file, start=1):
+                    yield place, self._read(line, number)
+                    place += len(line)
+        except OSError as error:
+            raise self._silent(error) from error
+
+    def _read(self, line: bytes, number: int) -> TraceRow:
+        try:
+            return read_document(TraceRow, line)
+        except DocumentFault as fault:
+            raise damaged(f"{self._path}:{number}", fault) from fault
+
+    def _silent(self, error: OSError) -> EvidenceError:
+        return EvidenceError(
+            f"the traces cannot be read: {error.strerror}", where=str(self._path), mend=_RESTORE
+        )
+
+
+class SealedRun:
+    """A run that was carried to its end, as its folder has it.
+
+    Attributes:
+        folder: Where it lies.
+        plan: The plan, made anew from the folder's copies.
+        bundles: The copies of the bundles, by id.
+        reductions: The reductions, by deployment and bundle.
+        traces: Its traces.
+        records: Traces, records and heads, to be joined.
+        sealed_at: When the run was sealed, from the file's time.
+
+    Raises:
+        InputError: Not the folder of a finished run, or it was purged.
+        EvidenceError: A file is damaged or was replaced; names it, and for a trace its line.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.folder = folder = RunFolder(root)
+        self.plan, self.bundles = read_plan(folder)
+        self.reductions = read_reductions(folder, self.plan, self.bundles)
+        for path in (folder.seal, folder.traces):
+            _require(path, "a finished run")
+        seal = _read(Seal, folder.seal)
+        self.traces = TraceFile(folder.traces)
+        files = {name: _bytes_of(folder.records / f"{name}.jsonl") for name in RECORDS}
+        self.records = Records(
+            rows=self.traces,
+            files=files,
+            heads={name: value.head for name, value in seal.heads.items()},
+            stray=seal.stray,
+            attempts=seal.attempts,
+            passes=seal.passes,
+        )
+        self.sealed_at = datetime.fromtimestamp(folder.seal.stat().st_mtime, UTC)
+
+    # -- what follows from the records -----------------------------------------------------
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What does not fit between traces and records."""
+        return join(self.records)
+
+    @cached_property
+    def outcomes(self) -> Sequence[Outcome]:
+        """The outcomes of declared cells, and leaks of cells that have no trace."""
+        return outcomes_of(self.traces.outcomes, self.untraced, self.plan.cells)
+
+    @cached_property
+    def untraced(self) -> tuple[str, ...]:
+        """Keys of cells without a trace in one of whose attempts a leak was sighted."""
+        return leaks_without_row(self.records)
+
+    @cached_property
+    def hypotheses(self) -> Hypotheses:
+        """The three tests; computing them takes seconds."""
+        return run_hypotheses(self.outcomes, self.plan.cells, self.plan.protocol)
+
+    @property
+    def deleted(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """The clauses that each reduction deleted, by deployment and bundle."""
+        return deleted_of(self.reductions)
+
+    @cached_property
+    def stability(self) -> Mapping[str, Stated]:
+        """What the folder holds of its deployments' stability, by deployment.
+
+        Raises:
+            InputError: It was measured with other deployments or skills.
+        """
+        path = self.folder.stability
+        if not path.exists():
+            return {}
+        measured = _read(Measurements, path).measurements
+        return stated_of(measured, self.plan.statement)
+
+    # -- certificates ----------------------------------------------------------------------
+
+    @cached_property
+    def certificates(self) -> tuple[SignedCertificate, ...]:
+        """The certificates that lie with the run, by name."""
+        return read_certificates(self.folder.certificates)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The kind of evidence as the certificates state it."""
+        return Evidence.of_all(it.item.evidence for it in self.certificates if it.item)
+
+    def certify(
+        self,
+        identities: Mapping[str, Mapping[str, JsonData]],
+        evidence: Evidence,
+        prior_runs: int,
+    ) -> tuple[Certificate, ...]:
+        """Judge every placement that the plan declares, or those of some deployments.
+
+        Args:
+            identities: How deployments are configured, by name; others are left out.
+            evidence: The kind of evidence that they give.
+            prior_runs: How many earlier runs judged the same pair.
+        """
+        given = Surroundings(
+            plan=StatedPlan(digest=self.plan.digest, statement=self.plan.statement),
+            evidence=evidence,
+            outcome_root=self.traces.outcome_root,
+            record_root=self.traces.record_root,
+            heads=heads_of(self.records.heads),
+            findings=self.findings,
+            prior_runs=prior_runs,
+            separation=separation_of(self.records.passes),
+            stability=self.stability,
+            rereading=None
+            if self.plan.world == STUB_WORLD
+            else rereading_of(row.body for row in self.traces),
+        )
+        return tuple(
+            certify(self, placement, identities[placement.deployment], given)
+            for placement in placements(self)
+            if placement.deployment in identities
+        )
+
+    # -- cells -----------------------------------------------------------------------------
+
+    def cells(self, wanted: Iterable[Cell] | None = None) -> Iterator[StoredCell]:
+        """Yield declared cells, all or those wanted, in cell order, one trace at a time.
+
+        Raises:
+            EvidenceError: A trace belongs to no declared cell, or two to one.
+        """
+        places = self._places
+        untraced = set(self.untraced)
+        for cell in sorted(self.plan.cells if wanted is None else wanted):
+            index = places.get(cell)
+            trace = None if index is None else self.traces.row(index).body
+            yield StoredCell(cell, trace, cell.key in untraced)
+
+    @property
+    def missing(self) -> int:
+        """How many declared cells have no evidence."""
+        return len(self.plan.cells) - len(self._places)
+
+    @cached_property
+    def _places(self) -> Mapping[Cell, int]:
+        declared = set(self.plan.cells)
+        places: dict[Cell, int] = {}
+        for index, outcome in enumerate(self.traces.outcomes):
+            cell = outcome.cell
+            if cell not in declared or cell in places:
+                fault = "stands twice" if cell in places else "is not declared by the plan"
+                where = f"{self.folder.traces}:{index + 1}"
+                raise EvidenceError(f"the cell {cell.key} {fault}", where=where, mend=_RESTORE)
+            places[cell] = index
+        return places
+
+    @cached_property
+    def _texts(self) -> PlacedTexts:
+        return PlacedTexts(self.bundles, self.deleted)
+
+    def prompt(self, cell: Cell) -> Prompt:
+        """Render a cell's prompt again; the trace holds its digest only."""
+        bundle = self.bundles[cell.bundle]
+        job = cell_job(bundle, cell, self._texts.of(cell), self.plan.protocol.seed)
+        snapshot = bundle.member(cell.member).snapshot.decode()
+        return build_prompt(job.model_facing, job.tools, job.request, snapshot, job.envelope)
+
+
+# -- parts that a run has before it is sealed ----------------------------------------------
+
+
+def read_plan(folder: RunFolder) -> tuple[Plan, Mapping[str, Bundle]]:
+    """Read plan and bundles from a run's own copies.
+
+    Raises:
+        InputError: There is no plan: not the folder of a run. Or it was purged.
+        EvidenceError: The plan is damaged, or a copy is missing or not the file that it names.
+    """
+    refuse_purged(folder.root)
+    _require(folder.plan, "a run")
+    statement = _read(PlanStatement, folder.plan)
+    protocol = statement.protocol
+    if missing := set(protocol.bundles) - statement.bundles.keys():
+        fault = DocumentFault(f"bundles.{min(missing)}", "it is missing")
+        raise damaged(str(folder.plan), fault)
+    bundles = {
+        key: _read_copy(folder.bundles / key, statement.bundles[key]) for key in protocol.bundles
+    }
+    plan = fix_plan(
+        protocol,
+        {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
+        {key: bundle.digests for key, bundle in bundles.items()},
+        statement.deployments,
+        statement.candidates,
+        statement.world,
+    )
+    return plan, bundles
+
+
+def _read_copy(folder: Path, named: Digests) -> Bundle:
+    try:
+        files = read_files(folder)
+    except InputError as error:
+        raise EvidenceError(error.what, where=error.where, mend=_RESTORE) from error
+    present = {
+        "SKILL.md": (named.skill, sha256(files["SKILL.md"])),
+        "ledger.yaml": (named.ledger, sha256(files["ledger.yaml"])),
+        "contract.yaml": (named.contract, sha256(files["contract.yaml"])),
+        "effect.yaml": (named.effect, sha256(files["effect.yaml"])),
+        "world.yaml or tasks.yaml": (named.template, template_digest(files)),
+    }
+    changed = [name for name, (wanted, found) in present.items() if wanted != found]
+    if changed:
+        raise EvidenceError(
+            f"the run's copy is not the file that its plan names: {', '.join(changed)}",
+            where=str(folder),
+            mend=_RESTORE,
+        )
+    try:
+        return build_bundle(files, str(folder))
+    except InputError as error:
+        raise EvidenceError(
+            f"the run's copy cannot be used: {error.what}", where=error.where, mend=_RESTORE
+        ) from error
+
+
+def read_reductions(
+    folder: RunFolder, plan: Plan, bundles: Mapping[str, Bundle]
+) -> dict[tuple[str, str], KeptReduction]:
+    """Read the reduction of every deployment and bundle, as far as it is there.
+
+    Raises:
+        EvidenceError: A description is damaged, or names a clause that the skill does not have.
+    """
+    found = {}
+    for deployment in plan.protocol.deployments:
+        for key in plan.protocol.bundles:
+            place = folder.reduction(deployment, key)
+            found[deployment, key] = KeptReduction(
+                _read_description(place / "reduction.json", bundles[key]),
+                _bytes_of(place / "SKILL.md"),
+                _bytes_of(place / "trials.jsonl"),
+            )
+    return found
+
+
+def deleted_of(
+    reductions: Mapping[tuple[str, str], KeptReduction],
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the clauses that each reduction deleted, for those that are there."""
+    return {
+        pair: item.described.deleted
+        for pair, item in reductions.items()
+        if item.described is not None
+    }
+
+
+def _read_description(path: Path, bundle: Bundle) -> GivenReduction | FoundReduction | None:
+    data = _bytes_of(path)
+    if data is None:
+        return None
+    try:
+        value = read_unique(data)
+        given = isinstance(value, dict) and value.get("given") is True
+        described: GivenReduction | FoundReduction = (
+            as_document(GivenReduction, value) if given else as_document(FoundReduction, value)
+        )
+    except DocumentFault as fault:
+        raise damaged(str(path), fault) from fault
+    ids = {clause.id for clause in bundle.skill.clauses}
+    if unknown := [clause for clause in described.deleted if clause not in ids]:
+        raise damaged(str(path), DocumentFault("deleted", f"the skill has no clause {unknown[0]}"))
+    return described
+
+
+def read_certificates(folder: Path) -> tuple[SignedCertificate, ...]:
+    """Return the certificates of a folder, by name; one that cannot be believed says why."""
+    return tuple(_certificate(path) for path in sorted(folder.glob("*.json")))
+
+
+def _certificate(path: Path) -> SignedCertificate:
+    envelope = b""
+    try:
+        envelope = read_bytes(path)
+        item, signer = open_certificate(read_envelope(envelope, path.name), path.name)
+        return SignedCertificate(path.stem, envelope, signer, item)
+    except RetireError as error:
+        return SignedCertificate(path.stem, envelope, fault=error.what)
+
+
+def damaged(where: str, fault: DocumentFault) -> EvidenceError:
+    """Return the error of a file of a run that is not as a run writes it."""
+    return EvidenceError(
+        f"this is not what a run writes here ({str(fault)[:200]})", where=where, mend=_RESTORE
+    )
+
+
+def _require(path: Path, of: str) -> None:
+    if not path.exists():
+        raise InputError(
+            "the file is missing", where=str(path), mend=f"Is this the folder of {of}?"
+        )
+
+
+def _read(model: type[_Model], path: Path) -> _Model:
+    try:
+        return read_document(model, _bytes_of(path) or b"")
+    except DocumentFault as fault:
+        raise damaged(str(path), fault) from fault
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError as error:
+        raise EvidenceError(
+            f"the file cannot be read: {error.strerror}", where=str(path), mend=_RESTORE
+        ) from error
