@@ -16,9 +16,7 @@ from retire.domain.errors import InputError
 from retire.domain.trace import D1, ProposalStage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from retire.matrix import PlanStatement
+    from collections.abc import Iterable, Mapping
 
 NOT_MEASURED: Literal["not measured"] = "not measured"
 _CELL = r"^[^/]+/[^/]+/[^/]+/B1/[^/]+/[0-9]+$"
@@ -142,19 +140,20 @@ class Measurements(Document):
     measurements: Many[Stability]
 
 
-def stated_of(measured: Iterable[Stability], plan: PlanStatement) -> dict[str, Stated]:
+def stated_of(
+    measured: Iterable[Stability], identities: Mapping[str, str], skills: Mapping[str, str]
+) -> dict[str, Stated]:
     """Return what certificates state, by deployment, of measurements that fit a plan.
 
     Args:
         measured: The measurements.
-        plan: The plan.
+        identities: Identity digest of every deployment of the plan, by name.
+        skills: Digest of every bundle's full skill, by bundle.
 
     Raises:
         InputError: One was made with another deployment or another skill.
     """
     found: dict[str, Stated] = {}
-    identities = plan.deployments
-    skills = {key: digests.skill for key, digests in plan.bundles.items()}
     for item in measured:
         if identities.get(item.deployment) != item.identity_digest:
             raise InputError(
