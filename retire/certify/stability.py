@@ -7,9 +7,9 @@ What the second alone does is measured on identical input, and stated beside the
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from retire.domain.document import Document, DocumentFault, Many, read_document
 from retire.domain.errors import InputError
@@ -53,6 +53,12 @@ class Repetition(Document):
     differ: int
 
 
+def _counted(value: int | None) -> int:
+    if value is None:
+        raise ValueError("it is left out where it was not counted")
+    return value
+
+
 class StatedStability(Document):
     """What a certificate states of a measurement, over the bundles it is about."""
 
@@ -60,7 +66,10 @@ class StatedStability(Document):
     pairs: int
     differ: int
     by_bundle: dict[str, Repetition]
-    unanswered: int
+    unanswered: Annotated[int | None, AfterValidator(_counted)] = Field(
+        default=None, exclude_if=lambda count: count is None
+    )
+    """Certificates of before this was counted do not say it."""
 
 
 Stated: TypeAlias = StatedStability | Literal["not measured"]
