@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.domain.cell import AUTHORIZED, Condition
 from retire.prompts import build_prompt, model_text
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     from retire.bundle import Bundle
     from retire.deployments.configuration import Price, Sampling
     from retire.matrix import Protocol
-    from retire.prompts import Prompt
+    from retire.prompts import Prompt, ToolSchema
 
 BYTES_PER_TOKEN = 3
 """English text and JSON come to about four bytes a token; three leaves room for other models."""
 
 
-def prompt_tokens(
-    messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]] = ()
-) -> int:
+def prompt_tokens(messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema] = ()) -> int:
     """Return about how many tokens a model reads; rather too many than too few."""
     text = json.dumps([list(messages), list(tools)], ensure_ascii=False)
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)

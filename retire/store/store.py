@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import and_, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from retire.deployments.port import Served
 from retire.domain.digests import digest_of
 from retire.domain.errors import InputError
 from retire.store.database import migrate, open_database, writing
@@ -44,7 +45,7 @@ class ServedAnswer:
     cell: str
     request: str
     answer: str
-    served: Mapping[str, Any]
+    served: Served
 
 
 class RunStore:
@@ -196,13 +197,14 @@ class RunStore:
         )
         with self._reading() as connection:
             for row in connection.execution_options(yield_per=500).execute(query):
-                yield ServedAnswer(row.cell, row.prompt_digest, row.answer, json.loads(row.served))
+                served = Served.model_validate_json(row.served)
+                yield ServedAnswer(row.cell, row.prompt_digest, row.answer, served)
 
     def servers(self) -> dict[str, tuple[str, str]]:
         """Return the model and fingerprint that each deployment's server first reported."""
         first: dict[str, tuple[str, str]] = {}
         for item in self.served():
-            reports = (str(item.served.get("model")), str(item.served.get("fingerprint")))
+            reports = (item.served.model, item.served.fingerprint)
             first.setdefault(item.cell.split("/")[1], reports)
         return first
 
