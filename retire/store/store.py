@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
+    from retire.domain.digests import Json
+
 GENESIS = "sha256:" + "0" * 64
 ALONE = "run"
 """The name of the only run in a database of its own."""
@@ -79,7 +81,7 @@ class RunStore:
 
     # -- opening ---------------------------------------------------------------------------
 
-    def bind(self, plan_digest: str, plan: Mapping[str, Any]) -> None:
+    def bind(self, plan_digest: str, plan: Mapping[str, Json]) -> None:
         """Tie the database to a plan, or check that it is tied to this one.
 
         Raises:
@@ -208,7 +210,7 @@ class RunStore:
             first.setdefault(item.cell.split("/")[1], reports)
         return first
 
-    def trials(self, deployment: str, bundle: str) -> dict[str, Any]:
+    def trials(self, deployment: str, bundle: str) -> dict[str, Mapping[str, int]]:
         """Return stored trials of one search, by the digest of what was deleted."""
         query = select(TRIALS.c.deleted, TRIALS.c.body).where(
             TRIALS.c.run == self._run,
@@ -279,7 +281,7 @@ class RunStore:
         await self._write(lambda connection: connection.execute(insert(TRACES), row))
 
     async def tried(
-        self, deployment: str, bundle: str, deleted: str, body: Mapping[str, Any]
+        self, deployment: str, bundle: str, deleted: str, body: Mapping[str, int]
     ) -> None:
         """Store the result of a reducer trial."""
         row = {
