@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from retire.deployments.estimating import prompt_tokens
-from retire.deployments.openai_endpoint import EndpointFault, OpenAIDeployment
+from retire.deployments.openai_endpoint import EndpointFault
 from retire.deployments.port import DeploymentFault
 from retire.domain.errors import InputError
 from sink.contract import canonical_decimal
@@ -241,14 +241,3 @@ class Budgeted:
 
     def _amount(self, taken: Taken) -> Decimal:
         return self._account.budget.amount(taken, self._price)
-
-
-def within(deployment: Deployment, account: Account) -> Deployment:
-    """Return a deployment that asks only within a budget; what asks no endpoint stays as it is.
-
-    Raises:
-        InputError: The budget is money, and there is no price in its currency.
-    """
-    if not isinstance(deployment, OpenAIDeployment):
-        return deployment
-    return Budgeted(deployment, account, deployment.max_tokens, deployment.price)

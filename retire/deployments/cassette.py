@@ -25,7 +25,7 @@ from sink.proposal import RawAnswer
 from sink.strict_yaml import StrictModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from retire.deployments.port import Identity
     from retire.prompts import ToolSchema
@@ -210,9 +210,3 @@ def _one_of(recorded: Sequence[Recorded], place: str) -> Recorded | None:
             return item
     alike = all(item.answer == recorded[0].answer for item in recorded)
     return recorded[0] if recorded and alike else None
-
-
-def recorded_deployments(cassette: Cassette) -> Iterator[ReplayDeployment]:
-    """Yield every deployment of a cassette."""
-    for name in sorted(cassette.identities):
-        yield ReplayDeployment(cassette, name)

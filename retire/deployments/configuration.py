@@ -304,7 +304,9 @@ def _refused(error: ValidationError, loaded: Loaded) -> InputError:
     first = error.errors(include_url=False, include_input=False)[0]
     # Within the list pydantic puts the provider after the index; the file has no such level.
     path = tuple(
-        part for place, part in enumerate(first["loc"]) if not (place == 2 and _is_provider(part))
+        part
+        for place, part in enumerate(first["loc"])
+        if place != 2 or part not in {"openai", "local"}
     )
     name = ".".join(str(part) for part in path) or "file"
     reason = first["msg"].removeprefix("Value error, ")
@@ -313,7 +315,3 @@ def _refused(error: ValidationError, loaded: Loaded) -> InputError:
         where=f"{loaded.where}:{loaded.line_of(path)}",
         mend=_HINTS.get(first["type"], ""),
     )
-
-
-def _is_provider(part: object) -> bool:
-    return part in {"openai", "local"}

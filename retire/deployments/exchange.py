@@ -18,7 +18,7 @@ import openai
 
 from retire.deployments.envelope import EventReader, StreamedTurn, read_body
 from retire.deployments.json_text import Unreadable
-from retire.deployments.retrying import Refused, Unanswered, asked_wait, is_worth_another_try
+from retire.deployments.limits import Refused, Unanswered, asked_wait, is_worth_another_try
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

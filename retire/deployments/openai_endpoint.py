@@ -16,16 +16,15 @@ from pydantic import SecretStr
 
 from retire.deployments.envelope import Reading
 from retire.deployments.estimating import prompt_tokens
+from retire.deployments.limits import LONGEST_WAIT_SECONDS, RateLimit, Refused, Unanswered, backoff
 from retire.deployments.port import Completion, DeploymentFault
-from retire.deployments.rates import RateLimit
 from retire.deployments.requesting import name_table, request_body
-from retire.deployments.retrying import LONGEST_WAIT_SECONDS, Refused, Unanswered, backoff
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from retire.deployments.configuration import OpenAIConfiguration, Price
+    from retire.deployments.configuration import OpenAIConfiguration
     from retire.deployments.exchange import Exchange
     from retire.deployments.port import Call, Identity, Served
     from retire.prompts import ToolSchema
@@ -110,16 +109,6 @@ class OpenAIDeployment:
     def concurrency(self) -> int | None:
         """The configured number of calls at once."""
         return self._configuration.concurrency
-
-    @property
-    def max_tokens(self) -> int:
-        """The most tokens that one answer writes."""
-        return self._configuration.sampling.max_tokens
-
-    @property
-    def price(self) -> Price | None:
-        """What its tokens cost, if that was declared."""
-        return self._configuration.price
 
     async def open(self) -> None:
         """Load the library and make the pool; connects to nothing.
