@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import and_, func, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, Connection, Engine, Row
 
+    from retire.domain.digests import Json
+
 OPEN_STATES = ("queued", "running")
 
 
@@ -31,7 +33,7 @@ class NewRun:
     id: str
     owner: str
     plan_digest: str
-    request: Mapping[str, Any]
+    request: Mapping[str, Json]
     bundle: str
     deployment: str
     placement: str
@@ -105,12 +107,14 @@ class Registry:
         """Raise RepeatedKeyError if the owner used this idempotency key before."""
         self._raise_if_repeated(owner, key)
 
-    def run(self, run: str) -> Row[Any] | None:
+    def run(self, run: str) -> Row[tuple[object, ...]] | None:
         """Return a run's row without its request and certificate, or None."""
         with self._engine.connect() as connection:
             return connection.execute(select(*_LISTED).where(RUNS.c.id == run)).first()
 
-    def runs(self, owner: str | None, before: str | None, limit: int) -> Sequence[Row[Any]]:
+    def runs(
+        self, owner: str | None, before: str | None, limit: int
+    ) -> Sequence[Row[tuple[object, ...]]]:
         """Return runs, newest first, older than the run ``before``.
 
         Raises:
@@ -127,14 +131,14 @@ class Registry:
                 query = query.where(RUNS.c.number < number)
             return connection.execute(query.where(own)).all()
 
-    def request(self, run: str) -> Mapping[str, Any]:
+    def request(self, run: str) -> Mapping[str, Json]:
         """Return what was asked for; raises KeyError where there is no such run."""
-        found: Mapping[str, Any] = json.loads(self._one(RUNS.c.request, run))
+        found: Mapping[str, Json] = json.loads(self._one(RUNS.c.request, run))
         return found
 
-    def certificate(self, run: str) -> Mapping[str, Any]:
+    def certificate(self, run: str) -> Mapping[str, Json]:
         """Return a run's signed certificate; raises KeyError where there is none."""
-        found: Mapping[str, Any] = json.loads(self._one(RUNS.c.certificate, run))
+        found: Mapping[str, Json] = json.loads(self._one(RUNS.c.certificate, run))
         return found
 
     def _one(self, column: Column[str], run: str) -> str:
@@ -208,7 +212,7 @@ class Registry:
         return None
 
     def renew(
-        self, run: str, lease: str, until: int, values: Mapping[str, Any] | None = None
+        self, run: str, lease: str, until: int, values: Mapping[str, str | int | None] | None = None
     ) -> bool:
         """Extend a lease and set columns; False if it was lost or the run is to be cancelled."""
         with writing(self._engine) as connection:
@@ -219,7 +223,7 @@ class Registry:
             )
             return changed.rowcount == 1
 
-    def release(self, run: str, lease: str, values: Mapping[str, Any]) -> bool:
+    def release(self, run: str, lease: str, values: Mapping[str, str | int | None]) -> bool:
         """End the work on a run, setting columns; False if the lease was lost meanwhile."""
         with writing(self._engine) as connection:
             changed = connection.execute(
@@ -248,12 +252,12 @@ class Registry:
                 {"id": token, "digest": digest, "scopes": scopes, "created_at": now},
             )
 
-    def token_by_digest(self, digest: str) -> Row[Any] | None:
+    def token_by_digest(self, digest: str) -> Row[tuple[object, ...]] | None:
         """Return a token's row, or None."""
         with self._engine.connect() as connection:
             return connection.execute(select(TOKENS).where(TOKENS.c.digest == digest)).first()
 
-    def tokens(self) -> Sequence[Row[Any]]:
+    def tokens(self) -> Sequence[Row[tuple[object, ...]]]:
         """Return all tokens, oldest first."""
         with self._engine.connect() as connection:
             return connection.execute(select(TOKENS).order_by(TOKENS.c.created_at)).all()
@@ -267,7 +271,7 @@ class Registry:
             return changed.rowcount == 1
 
 
-def _new_row(run: NewRun, number: int) -> dict[str, Any]:
+def _new_row(run: NewRun, number: int) -> dict[str, str | int]:
     return {
         "id": run.id,
         "number": number,

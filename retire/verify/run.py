@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from retire.certify.joining import Finding
     from retire.certify.stability import Stated
     from retire.domain.cell import Cell
-    from retire.domain.document import JsonData
+    from retire.domain.digests import Json
     from retire.domain.outcome import Outcome
     from retire.domain.trace import Trace
     from retire.prompts import Prompt
@@ -247,7 +247,7 @@ class SealedRun:
 
     def certify(
         self,
-        identities: Mapping[str, Mapping[str, JsonData]],
+        identities: Mapping[str, Mapping[str, Json]],
         evidence: Evidence,
         prior_runs: int,
     ) -> tuple[Certificate, ...]:
