@@ -146,7 +146,7 @@ def certify(
     arms = Arms(full, candidate, sorted(declared.candidate_cells))
     deployment = {
         "name": placement.deployment,
-        "identity": identity,
+        "identity": dict(identity),
         "digest": digest_of(identity),
     }
     unit = Unit(
