@@ -236,7 +236,7 @@ class SealedRun:
         if not path.exists():
             return {}
         measured = _read(Measurements, path).measurements
-        return stated_of(measured, self.plan.statement)
+        return stated_of(measured, self.plan.statement.deployments, self.plan.statement.skills)
 
     # -- certificates ----------------------------------------------------------------------
 
