@@ -280,3 +280,13 @@ def test_another_skill_is_refused(build, form):
     single = build(bundles=("PRV_L05",), deployments=("plain",), name="single")
     with pytest.raises(InputError, match="another full skill"):
         form(single.certificates[0], finished.run.bundles["ACC_L01"].skill)
+
+
+@pytest.mark.parametrize("form", [junit_xml, markdown_comment, sarif])
+def test_a_clause_that_the_skill_does_not_have_is_refused(one, form):
+    certificate, skill = parts(one())
+    changed = certificate.as_json()
+    for entry in changed["predicate"]["support_gap"]:
+        entry["clause"] = "c999"
+    with pytest.raises(InputError, match="c999"):
+        form(as_document(Certificate, changed), skill)
