@@ -131,7 +131,9 @@ def test_a_task_that_was_tried_again_may_have_gone_either_way(made):
 
 @pytest.mark.parametrize("name", ["trials", "pass_trials", "allowed_losses", "vacuous"])
 def test_another_statement_than_the_trials_give_is_named(made, name):
-    (problem,) = made.problems(described=made.described.model_copy(update={name: True if name == "vacuous" else 77}))
+    (problem,) = made.problems(
+        described=made.described.model_copy(update={name: True if name == "vacuous" else 77})
+    )
     assert "reduction.json" in problem
     assert name in problem
 
