@@ -9,7 +9,6 @@ from retire.cli.certify import exit_code
 from retire.domain.evidence import Evidence
 
 
-
 @pytest.mark.parametrize("evidence", Evidence)
 @pytest.mark.parametrize("accepted", [None, ["simulated", "replayed", "live_model"]])
 def test_no_evidence_turns_a_fail_or_a_gap_into_a_pass(
