@@ -10,6 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from retire.domain.errors import InputError
+from retire.pages.phrases import CONDITIONS, evidence_words
+from retire.pages.verdict import finding_words, headroom_words, unmet_words
 
 content = pytest.importorskip("retire.pages.report.content")
 page = pytest.importorskip("retire.pages.report.page")
@@ -66,8 +68,7 @@ def opened():
 
 
 def made(opened, root, deployment=""):
-    run = opened(root)
-    return content.report(run.review(), run.tests(), run.trace, deployment)
+    return content.report(opened(root), deployment)
 
 
 def read_page(report):
@@ -109,10 +110,11 @@ def test_both_files_say_the_same(certified, opened):
     foot = joined(f"{report.title}: {report.headline}. Evidence: {report.evidence}.page")
     html = joined(read_page(report).words)
     pdf = re.sub(re.escape(foot) + r"\d+", "", joined(read_pdf(report)))
-    said = [report.headline, report.sentence, report.evidence_words, *report.limits]
+    said = [report.headline, report.sentence, evidence_words(report.evidence), *report.limits]
     said += [value for _, value in report.facts + report.provenance]
     for it in report.judgements:
-        said += [it.utility.headroom_words, it.meaning, *it.unmet, *it.findings]
+        said += [headroom_words(it.gates.utility.headroom), CONDITIONS[it.condition]]
+        said += [*unmet_words(it), *map(finding_words, it.predicate.findings)]
     for group in report.leaks:
         for line in group.lines:
             said += [line.bundle, line.member, line.flipped, line.proposed, line.decided, line.seen]

@@ -19,12 +19,12 @@ class SlowRun:
         self.begun = threading.Event()
         self.release = threading.Event()
 
-    def verified(self, name):
-        return None
+        self.verified = {}
 
     def verification(self, name):
-        return self.tests()
+        return self.tests
 
+    @property
     def tests(self):
         self.begun.set()
         assert self.release.wait(60)
