@@ -16,13 +16,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hardware.actuate.stub import frozen_episode
 from hardware.homeassistant.client import HomeAssistantClient
 from hardware.homeassistant.errors import HomeAssistantError, RefusedError, UnauthorizedError
 from hardware.homeassistant.parameters import ParameterError, payload_of
 from hardware.homeassistant.reading import Usable, is_entity, usable
 from hardware.homeassistant.websocket import registry
 from hardware.wire import Channel
-from sink.ports import ActResult, ActStatus, Frozen
+from sink.ports import ActResult, ActStatus
 
 if TYPE_CHECKING:
     import socket
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from hardware.homeassistant.reading import EntityState
     from sink.contract import Scalar
     from sink.decision import Action
+    from sink.ports import Frozen
 
 WORLD_FAILED = "the world failed"
 """Begins the detail of a refusal that says nothing about the candidate: the attempt is lost."""
@@ -105,16 +107,7 @@ class HomeAssistantActuator:
 
     async def frozen(self, attempt: str) -> Frozen:
         """Return the frozen episode; raises LookupError where the house stands in another one."""
-        reply = await self._world.ask({"op": "frozen", "attempt": attempt})
-        if "error" in reply:
-            raise LookupError(str(reply["error"]))
-        found = Frozen(
-            snapshot=reply["snapshot"].encode(),
-            snapshot_digest=reply["snapshot_digest"],
-            episode=reply["episode"],
-            contract_digest=reply["contract"],
-            revision=reply["revision"],
-        )
+        found = await frozen_episode(self._world, attempt)
         self._frozen[attempt] = found
         if len(self._frozen) > _KEPT:
             self._frozen.popitem(last=False)

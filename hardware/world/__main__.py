@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hardware.homeassistant.access import access_of, add_arguments
 from hardware.homeassistant.client import HomeAssistantClient
@@ -31,9 +31,10 @@ from sink.contract import load_contract
 from sink.strict_yaml import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator
 
-    Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
+    from hardware.wire import Handler
+    from hardware.world.world import World
 
 
 async def _connected(
@@ -45,9 +46,7 @@ async def _connected(
 
 
 @asynccontextmanager
-async def _world(
-    arguments: argparse.Namespace, store: WorldStore
-) -> AsyncIterator[StubWorld | HomeAssistantWorld]:
+async def _world(arguments: argparse.Namespace, store: WorldStore) -> AsyncIterator[World]:
     templates = load_templates(arguments.bundles)
     if arguments.home_assistant is None:
         yield StubWorld(templates, store)
@@ -79,9 +78,7 @@ async def _run(arguments: argparse.Namespace) -> None:
         await _serve(arguments, world, store)
 
 
-async def _serve(
-    arguments: argparse.Namespace, world: StubWorld | HomeAssistantWorld, store: WorldStore
-) -> None:
+async def _serve(arguments: argparse.Namespace, world: World, store: WorldStore) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
     faces = [
