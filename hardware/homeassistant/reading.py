@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, PlainValidator, TypeAdapter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +61,7 @@ class EntityState:
 
     entity: str
     state: str
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, object]
     updated: datetime | None = None
     reported: datetime | None = None
     by_call: bool = False
@@ -70,36 +72,73 @@ class EntityState:
         return self.reported or self.updated
 
 
-def state_of(data: Mapping[str, Any]) -> EntityState:
-    """Read the JSON form of a state.
-
-    Raises:
-        TypeError: It has another form.
-        ValueError: A time in it is none.
-    """
-    context = data.get("context") or {}
-    entity, state, attributes = data.get("entity_id"), data.get("state"), data.get("attributes")
-    if not (isinstance(entity, str) and isinstance(state, str) and isinstance(attributes, dict)):
-        raise TypeError("a state without entity, text or attributes")
-    if not isinstance(context, dict):
-        raise TypeError("a state whose context is no object")
-    return EntityState(
-        entity,
-        state,
-        attributes,
-        _moment(data.get("last_updated")),
-        _moment(data.get("last_reported")),
-        by_call=bool(context.get("user_id") or context.get("parent_id")),
-    )
-
-
-def _moment(text: object) -> datetime | None:
-    if text is None:
-        return None
+def _moment(text: object) -> datetime:
     moment = datetime.fromisoformat(str(text))
     if moment.tzinfo is None:
         raise ValueError("a time without a zone")
     return moment
+
+
+_Moment = Annotated[datetime, PlainValidator(_moment)]
+
+
+class _Context(BaseModel):
+    user_id: str | None = None
+    parent_id: str | None = None
+
+
+class _State(BaseModel):
+    entity_id: str
+    state: str
+    attributes: dict[str, object]
+    last_updated: _Moment | None = None
+    last_reported: _Moment | None = None
+    context: _Context | None = None
+
+
+_STATES = TypeAdapter(list[_State])
+
+
+class _Units(BaseModel):
+    temperature: str | None = None
+
+
+class Configuration(BaseModel):
+    """What is read of how an instance is configured; it says much more."""
+
+    state: str | None = None
+    version: str = ""
+    unit_system: _Units = _Units()
+
+
+def state_of(data: object) -> EntityState:
+    """Read the JSON form of a state.
+
+    Raises:
+        ValueError: It has another form, or a time in it is none.
+    """
+    return _read(_State.model_validate(data))
+
+
+def states_of(data: object) -> dict[str, EntityState]:
+    """Read the JSON form of every state, by entity.
+
+    Raises:
+        ValueError: One has another form, or a time in it is none.
+    """
+    return {state.entity_id: _read(state) for state in _STATES.validate_python(data)}
+
+
+def _read(found: _State) -> EntityState:
+    context = found.context
+    return EntityState(
+        found.entity_id,
+        found.state,
+        found.attributes,
+        found.last_updated,
+        found.last_reported,
+        by_call=context is not None and bool(context.user_id or context.parent_id),
+    )
 
 
 def usable(state: EntityState | None) -> Usable:
