@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from hardware.homeassistant.reading import is_entity, text_of
+from hardware.homeassistant.reading import Usable, is_entity, text_of, usable
 from hardware.strict import Strict, fault_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from hardware.homeassistant.reading import EntityState
@@ -95,6 +96,23 @@ class HouseDevice(Strict):
     def entities(self) -> tuple[str, ...]:
         """Return every entity of the device."""
         return (self.entity, *self.reports(), *((self.events,) if self.events else ()))
+
+    def fault_in(self, states: Mapping[str, EntityState]) -> str:
+        """Return why states do not say how the device stands; empty where they do.
+
+        A report or the controlling entity cannot be read, or they say different things.
+        """
+        for entity in self.reports():
+            if (found := usable(states.get(entity))) is not Usable.YES:
+                return f"{entity} is {found}"
+        controlling = states.get(self.entity)
+        if controlling is None or usable(controlling) not in {Usable.YES, Usable.UNKNOWN}:
+            return f"{self.entity} is {usable(controlling)}"
+        for name, variable in self.variables.items():
+            shown, reported = variable.shown(controlling), text_of(states[variable.report].state)
+            if shown != reported:
+                return f"{name} is shown as {shown} and reported as {reported}"
+        return ""
 
 
 class House(Strict):

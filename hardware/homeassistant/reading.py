@@ -15,10 +15,9 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, PlainValidator, TypeAdapter
+from pydantic import BaseModel, Field, PlainValidator, TypeAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import timedelta
 
 _ENTITY = re.compile(r"[a-z0-9_]{1,64}\.[a-z0-9_]{1,190}\Z", re.ASCII)
@@ -45,6 +44,22 @@ class Freshness(StrEnum):
     FROM_THE_FUTURE = "from the future"
 
 
+def _moment(text: object) -> datetime:
+    moment = datetime.fromisoformat(str(text))
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return moment
+
+
+def _is_by_call(context: object) -> bool:
+    if not isinstance(context, dict | None):
+        raise ValueError("a context that is no object")  # noqa: TRY004  # pydantic reports it
+    return bool(context and (context.get("user_id") or context.get("parent_id")))
+
+
+_Moment = Annotated[datetime, PlainValidator(_moment)]
+
+
 @dataclass(frozen=True, slots=True)
 class EntityState:
     """One state as Home Assistant gave it.
@@ -59,12 +74,12 @@ class EntityState:
         by_call: Whether it was written in the context of somebody's call.
     """
 
-    entity: str
+    entity: Annotated[str, Field(validation_alias="entity_id")]
     state: str
-    attributes: Mapping[str, object]
-    updated: datetime | None = None
-    reported: datetime | None = None
-    by_call: bool = False
+    attributes: dict[str, object]
+    updated: Annotated[_Moment | None, Field(validation_alias="last_updated")] = None
+    reported: Annotated[_Moment | None, Field(validation_alias="last_reported")] = None
+    by_call: Annotated[bool, Field(validation_alias="context"), PlainValidator(_is_by_call)] = False
 
     @property
     def report_time(self) -> datetime | None:
@@ -72,31 +87,7 @@ class EntityState:
         return self.reported or self.updated
 
 
-def _moment(text: object) -> datetime:
-    moment = datetime.fromisoformat(str(text))
-    if moment.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return moment
-
-
-_Moment = Annotated[datetime, PlainValidator(_moment)]
-
-
-class _Context(BaseModel):
-    user_id: str | None = None
-    parent_id: str | None = None
-
-
-class _State(BaseModel):
-    entity_id: str
-    state: str
-    attributes: dict[str, object]
-    last_updated: _Moment | None = None
-    last_reported: _Moment | None = None
-    context: _Context | None = None
-
-
-_STATES = TypeAdapter(list[_State])
+_STATE, _STATES = TypeAdapter(EntityState), TypeAdapter(list[EntityState])
 
 
 class _Units(BaseModel):
@@ -117,7 +108,7 @@ def state_of(data: object) -> EntityState:
     Raises:
         ValueError: It has another form, or a time in it is none.
     """
-    return _read(_State.model_validate(data))
+    return _STATE.validate_python(data)
 
 
 def states_of(data: object) -> dict[str, EntityState]:
@@ -126,19 +117,7 @@ def states_of(data: object) -> dict[str, EntityState]:
     Raises:
         ValueError: One has another form, or a time in it is none.
     """
-    return {state.entity_id: _read(state) for state in _STATES.validate_python(data)}
-
-
-def _read(found: _State) -> EntityState:
-    context = found.context
-    return EntityState(
-        found.entity_id,
-        found.state,
-        found.attributes,
-        found.last_updated,
-        found.last_reported,
-        by_call=context is not None and bool(context.user_id or context.parent_id),
-    )
+    return {state.entity: state for state in _STATES.validate_python(data)}
 
 
 def usable(state: EntityState | None) -> Usable:

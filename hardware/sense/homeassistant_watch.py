@@ -242,17 +242,7 @@ def state_fault(key: str, device: HouseDevice, states: Mapping[str, EntityState]
     Missing, unavailable, left over, assumed, written by a call, or the controlling entity shows
     something else than the device reports.
     """
-    for entity in device.reports():
-        found = states.get(entity)
-        if found is None or usable(found) is not Usable.YES:
-            return f"{entity} is {usable(found)}"
-        if found.by_call:
-            return f"{entity} was written by a call, not by a device"
-    controlling = states.get(device.entity)
-    if controlling is None or usable(controlling) not in {Usable.YES, Usable.UNKNOWN}:
-        return f"{device.entity} is {usable(controlling)}"
-    for name, variable in device.variables.items():
-        shown, reported = variable.shown(controlling), text_of(states[variable.report].state)
-        if shown != reported:
-            return f"{key}: {name} is shown as {shown} and reported as {reported}"
-    return ""
+    if fault := device.fault_in(states):
+        return f"{key}: {fault}"
+    called = (entity for entity in device.reports() if states[entity].by_call)
+    return next((f"{entity} was written by a call, not by a device" for entity in called), "")

@@ -153,14 +153,9 @@ def _device_fault(
     house: House, states: Mapping[str, EntityState], key: str, state: Mapping[str, str]
 ) -> str:
     device = house.devices[key]
-    controlling = states.get(device.entity)
-    if controlling is None or usable(controlling) not in {Usable.YES, Usable.UNKNOWN}:
-        return f"{device.entity} is {usable(controlling)}"
-    for entity in device.reports():
-        if usable(states.get(entity)) is not Usable.YES:
-            return f"{entity} is {usable(states.get(entity))}"
+    if fault := device.fault_in(states):
+        return f"{key}: {fault}"
     for name, variable in device.variables.items():
-        shown, reported = variable.shown(controlling), text_of(states[variable.report].state)
-        if not shown == reported == text_of(state[name]):
-            return f"{key}: {name} is shown as {shown}, reported as {reported}, not {state[name]}"
+        if (reported := text_of(states[variable.report].state)) != text_of(state[name]):
+            return f"{key}: {name} is reported as {reported}, not {state[name]}"
     return ""
