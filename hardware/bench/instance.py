@@ -96,4 +96,4 @@ def read_token(path: str) -> str:
         return secret_of(Path(path))
     except ValueError as error:
         mend = f"Write one long-lived token into it as one line, then chmod 600 {path}"
-        raise DocumentError(f"the token file {error}", where=path, mend=mend) from error
+        raise DocumentError(str(error), where=path, mend=mend) from error

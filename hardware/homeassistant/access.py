@@ -51,7 +51,7 @@ def read_token(path: Path) -> str:
     try:
         return secret_of(path)
     except ValueError as error:
-        raise HouseError(f"the token file {path} {error}; one token, mode 0600") from error
+        raise HouseError(f"{path}: {error}; it takes one token and mode 0600") from error
 
 
 def secret_of(path: Path) -> str:
@@ -64,9 +64,9 @@ def secret_of(path: Path) -> str:
         mode = path.stat().st_mode
         secret = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError("cannot be read") from error
+        raise ValueError("the token file cannot be read") from error
     if stat.S_IMODE(mode) & 0o077:
-        raise ValueError(f"is open to others (mode {stat.S_IMODE(mode):04o})")
+        raise ValueError(f"others can read the token file (mode {stat.S_IMODE(mode):04o})")
     if not secret or not secret.isprintable() or " " in secret:
-        raise ValueError("holds no token")
+        raise ValueError("the token file holds no token")
     return secret

@@ -73,7 +73,7 @@ class World(ABC):
             episode = self._freeze(asked)
             await self._begin(episode)
         except ValidationError as error:
-            return {"error": f"this face resets; it neither reads nor acts: {fault_of(error)}"}
+            return {"error": fault_of(error)}
         except (TemplateError, SetUpError, HomeAssistantError, sqlite3.Error) as error:
             return {"error": f"{type(error).__name__}: {error}"}
         return {
