@@ -24,6 +24,11 @@ class RunState(StrEnum):
     """It could not run at all; ``error`` says why and how to mend it."""
     CANCELLED = "cancelled"
 
+    @property
+    def going_on(self) -> bool:
+        """Whether it may still change by itself."""
+        return self in {RunState.QUEUED, RunState.RUNNING}
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:

@@ -17,7 +17,6 @@ from retire.pages.html.runs_page import ListedRun
 from retire.pages.text import many
 from retire.runner.folder import RunFolder, read_json
 from retire.runner.purging import SUFFIX, note_of, refuse_purged
-from retire.service.port import RunState
 from retire.service.reviewing.opening import OpenedRun, read_certificates
 from retire.service.reviewing.rows import SealedTraces, StoredTraces, read_only, stored_count
 from retire.store.store import ALONE
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 _OPEN = 8
 """Runs that are kept open; a run of 25,000 cells takes about 60 MB."""
-
-GOING_ON = frozenset({RunState.QUEUED, RunState.RUNNING})
 
 
 class ReviewSource(Protocol):
@@ -249,7 +246,7 @@ class KeptRuns:
             title=_title(row),
             about=row.id,
             state=str(row.state),
-            going_on=row.state in GOING_ON,
+            going_on=row.state.going_on,
             evidence=self._evidence.get(row.deployment, ""),
             verdicts={row.verdict: 1} if row.verdict else {},
             done=row.cells_done,
@@ -268,7 +265,7 @@ class KeptRuns:
         folder = self._runs / run
         refuse_purged(folder)
         if not (folder / "plan.json").exists():
-            waiting = row.state in GOING_ON
+            waiting = row.state.going_on
             raise InputError(
                 "the run has not begun" if waiting else "nothing of the run is kept to be shown",
                 where=run,
