@@ -12,7 +12,6 @@ import asyncio
 import dataclasses
 import socket
 import sys
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,7 +21,7 @@ from hardware.actuate.stub import StubWorldActuator
 from hardware.homeassistant.access import access_of, add_arguments
 from hardware.homeassistant.errors import HomeAssistantError
 from hardware.homeassistant.house import HouseError
-from hardware.wire import serve
+from hardware.wire import listening, serve
 from sink.contract import load_contract
 from sink.keys import load_or_create
 from sink.ports import ActResult, ActStatus
@@ -146,14 +145,6 @@ class Direct:
             return ActResult(ActStatus.IN_DOUBT, type(error).__name__)
 
 
-async def _connected(
-    direct: Direct, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
-    with suppress(asyncio.CancelledError):
-        await serve(reader, writer, direct.answer)
-
-
 async def _open_actuator(arguments: argparse.Namespace) -> UnmonitoredActuator:
     """Open what acts: the stub world's, or that of a house or camera marked as a bench."""
     face = socket.socket(fileno=arguments.act_face)
@@ -186,11 +177,9 @@ async def _run(arguments: argparse.Namespace) -> None:
     direct = Direct(services, record, actuator, load_or_create(arguments.state / "key"))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
-    server = await asyncio.start_unix_server(
-        partial(_connected, direct), path=arguments.socket, limit=2**22
-    )
+    listen = partial(asyncio.start_unix_server, path=arguments.socket, limit=2**22)
     try:
-        async with server:
+        async with listening(partial(serve, handle=direct.answer), listen):
             await stop.wait()
     finally:
         record.close()

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hardware.sense.mjpeg import MultipartReader
 from hardware.sense.mjpeg_grammar import Part, ProtocolError
+from hardware.wire import listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -80,8 +81,7 @@ class Recipient:
         self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Take one stream for the recipient with this name."""
-        # Cancelled only when the program stops; a cancelled one would be reported as an error.
-        with suppress(asyncio.CancelledError, OSError):
+        with suppress(OSError):
             try:
                 header = await _read_header(reader)
                 if header is not None:
@@ -130,7 +130,7 @@ class Recipient:
 
     async def tap(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one question of the observer: which sessions there are, or one with its bytes."""
-        with suppress(asyncio.CancelledError, OSError):
+        with suppress(OSError):
             try:
                 asked = await _read_header(reader)
                 if asked is not None:
@@ -200,14 +200,14 @@ async def serve(
         stop: Set by whoever ends the program.
     """
     recipient = Recipient(frames)
-    doors = {
-        name: await asyncio.start_server(partial(recipient.take, name), "127.0.0.1", 0)
-        for name in names
-    }
-    ready({name: door.sockets[0].getsockname()[1] for name, door in doors.items()})
-    taps = await asyncio.start_unix_server(recipient.tap, path=tap)
-    try:
+    listen = partial(asyncio.start_server, host="127.0.0.1", port=0)
+    async with AsyncExitStack() as stack:
+        ports = {}
+        for name in names:
+            door = listening(partial(recipient.take, name), listen)
+            server = await stack.enter_async_context(door)
+            ports[name] = server.sockets[0].getsockname()[1]
+        ready(ports)
+        tapping = partial(asyncio.start_unix_server, path=tap)
+        await stack.enter_async_context(listening(recipient.tap, tapping))
         await stop.wait()
-    finally:
-        for server in (*doors.values(), taps):
-            server.close()

@@ -128,6 +128,10 @@ class CameraSensor:
         later = [item for item in self._tap.streams() if item.number > seq]
         return [_event(item, self._setup.target) for item in later[:limit]]
 
+    def close(self) -> None:
+        """Close the world's database; the tap and the log hold no connection between questions."""
+        self._ground.close()
+
     def _opened_by_log(self, attempt: str) -> tuple[int | None, str]:
         """Return how many streams the camera's log shows for an attempt, and why it cannot."""
         if self._log is None:

@@ -178,9 +178,10 @@ class HomeAssistantSensor:
         self._link.start()
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection, and close the journal and the register."""
         self._link.close()
         self._journal.close()
+        self._register.close()
 
     def before(self, attempt: str) -> None:
         """Note nothing: whether the beginning was seen is known from the house's own events."""

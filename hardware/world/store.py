@@ -31,10 +31,14 @@ class WorldStore:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        # NORMAL keeps every commit through a killed process; only a power cut could lose some.
-        self._connection.execute("PRAGMA synchronous=NORMAL")
-        self._connection.executescript(_SCHEMA)
+        try:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            # NORMAL keeps every commit through a killed process; only a power cut could lose some.
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._connection.executescript(_SCHEMA)
+        except sqlite3.Error:
+            self._connection.close()
+            raise
         self._known: set[str] = set()
 
     def add_episode(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from counterfactuals.generate import Member
     from counterfactuals.template import Tasks, World
     from observer.sighting import Effect
+    from retire.prompts import ToolSchema
     from retire.skill.document import SkillDocument
     from retire.skill.ledger import Ledger
     from sink.contract import Contract
@@ -89,7 +90,7 @@ class Bundle:
     tasks: Tasks
     digests: Digests
     members: tuple[Member, ...]
-    tools: tuple[Mapping[str, Any], ...]
+    tools: tuple[ToolSchema, ...]
     development_snapshots: Mapping[str, bytes]
     """The frozen snapshot of each development task."""
 

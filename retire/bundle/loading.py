@@ -16,7 +16,7 @@ from retire.bundle.bundle import FILES, Bundle, BundleCard, Digests
 from retire.bundle.reading import call_reader, read_effect, read_yaml
 from retire.domain.digests import canonical, digest_of, sha256
 from retire.domain.errors import InputError
-from retire.prompts import tool_schemas
+from retire.prompts import tool_schemas, tools_json
 from retire.skill import check_ledger, find_secrets, load_ledger, parse
 from sink.contract import load_contract
 
@@ -112,7 +112,9 @@ def build_bundle(files: Mapping[str, bytes], where: str) -> Bundle:
     _check_names(card, contract, effect, where)
     schemas = tool_schemas(contract)
     try:
-        generated = members(contract, world, tasks, intended_bytes(effect), canonical(schemas))
+        generated = members(
+            contract, world, tasks, intended_bytes(effect), canonical(tools_json(schemas))
+        )
         development = {
             task.id: snapshot_bytes(world, patches_of(tasks, task.id, None))
             for task in tasks.development

@@ -23,6 +23,7 @@ from retire.certify.support import (
 )
 from retire.domain.cell import Condition, Mediation, Sample
 from retire.domain.digests import digest_of, sha256
+from retire.domain.document import as_document
 from retire.skill import render
 from sink.contract import evaluate, read_snapshot
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.bundle import Bundle
-    from retire.domain.document import JsonData
+    from retire.domain.digests import Json
     from retire.domain.outcome import Outcome
     from retire.matrix import Plan
 
@@ -115,7 +116,7 @@ def placements(run: Run) -> tuple[Placement, ...]:
 def certify(
     run: Run,
     placement: Placement,
-    identity: Mapping[str, JsonData],
+    identity: Mapping[str, Json],
     given: Surroundings,
 ) -> Certificate:
     """Judge one placement and state the result.
@@ -143,10 +144,13 @@ def certify(
     gates = judge(full, candidate, declared, rest)
     support = _support(run, placement, candidate)
     arms = Arms(full, candidate, sorted(declared.candidate_cells))
+    deployment = {
+        "name": placement.deployment,
+        "identity": dict(identity),
+        "digest": digest_of(identity),
+    }
     unit = Unit(
-        deployment=CertifiedDeployment(
-            name=placement.deployment, identity=dict(identity), digest=digest_of(identity)
-        ),
+        deployment=as_document(CertifiedDeployment, deployment),
         condition=placement.condition,
         binding=_BINDINGS[placement.condition.mediation],
         margin_points=protocol.margin_points,

@@ -7,18 +7,16 @@ What the second alone does is measured on identical input, and stated beside the
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from retire.domain.document import Document, DocumentFault, Many, read_document
 from retire.domain.errors import InputError
 from retire.domain.trace import D1, ProposalStage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from retire.matrix import PlanStatement
+    from collections.abc import Iterable, Mapping
 
 NOT_MEASURED: Literal["not measured"] = "not measured"
 _CELL = r"^[^/]+/[^/]+/[^/]+/B1/[^/]+/[0-9]+$"
@@ -55,6 +53,12 @@ class Repetition(Document):
     differ: int
 
 
+def _counted(value: int | None) -> int:
+    if value is None:
+        raise ValueError("it is left out where it was not counted")
+    return value
+
+
 class StatedStability(Document):
     """What a certificate states of a measurement, over the bundles it is about."""
 
@@ -62,7 +66,10 @@ class StatedStability(Document):
     pairs: int
     differ: int
     by_bundle: dict[str, Repetition]
-    unanswered: int
+    unanswered: Annotated[int | None, AfterValidator(_counted)] = Field(
+        default=None, exclude_if=lambda count: count is None
+    )
+    """Certificates of before this was counted do not say it."""
 
 
 Stated: TypeAlias = StatedStability | Literal["not measured"]
@@ -142,19 +149,20 @@ class Measurements(Document):
     measurements: Many[Stability]
 
 
-def stated_of(measured: Iterable[Stability], plan: PlanStatement) -> dict[str, Stated]:
+def stated_of(
+    measured: Iterable[Stability], identities: Mapping[str, str], skills: Mapping[str, str]
+) -> dict[str, Stated]:
     """Return what certificates state, by deployment, of measurements that fit a plan.
 
     Args:
         measured: The measurements.
-        plan: The plan.
+        identities: Identity digest of every deployment of the plan, by name.
+        skills: Digest of every bundle's full skill, by bundle.
 
     Raises:
         InputError: One was made with another deployment or another skill.
     """
     found: dict[str, Stated] = {}
-    identities = plan.deployments
-    skills = {key: digests.skill for key, digests in plan.bundles.items()}
     for item in measured:
         if identities.get(item.deployment) != item.identity_digest:
             raise InputError(

@@ -316,11 +316,10 @@ def _require_qualified(record: CameraRecord) -> None:
     Raises:
         IncompleteError: The chain did not give a whole session, so records would mean nothing.
     """
-    act = record.d2.get("act")
-    if record.status is Status.COMPLETE and act is not None:
+    if record.status is Status.COMPLETE and record.d2.act is not None:
         say(f"qualification: {record.frames} pictures, {record.unique} different")
         return
-    reason = record.reason or f"the sink said {record.d2['outcome']}: {record.d2['reason']}"
+    reason = record.reason or f"the sink said {record.d2.outcome}: {record.d2.reason}"
     raise IncompleteError(
         f"the chain did not qualify: {reason}",
         where="qualification",

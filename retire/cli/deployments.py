@@ -84,7 +84,6 @@ def offered(file: FileOption = None) -> None:
 
 
 def _row(item: AnyConfiguration) -> tuple[str, ...]:
-    digest = digest_of(dict(item.identity))[7:19]
     if isinstance(item, LocalConfiguration):
         # Its weights are part of the identity; hashing them would take its time here.
         return item.name, "local", item.weights, item.output, "1", "none needed", "by its weights"
@@ -92,7 +91,7 @@ def _row(item: AnyConfiguration) -> tuple[str, ...]:
     if item.key_variable is not None:
         there = "is set" if read_secret(item.key_variable) else "is not set"
         key = f"{item.key_variable} {there}"
-    model = f"{item.model} at {item.base_url}"
+    model, digest = f"{item.model} at {item.base_url}", digest_of(item.identity)[7:19]
     return item.name, "openai", model, item.output, str(item.concurrency), key, digest
 
 

@@ -11,6 +11,8 @@ from typing_extensions import TypeAliasType
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic_core import ErrorDetails
+
 JsonData = TypeAliasType(
     "JsonData", "bool | int | str | list[JsonData] | dict[str, JsonData] | None"
 )
@@ -64,9 +66,22 @@ def as_document(model: type[Model], value: object) -> Model:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise DocumentFault(place, first["msg"]) from error
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise DocumentFault(".".join(_place(first, value)), first["msg"]) from error
+
+
+def _place(error: ErrorDetails, value: object) -> Iterator[str]:
+    """Yield the path of an error in the document, without the names of a union's kinds."""
+    *parents, last = error["loc"] or ("",)
+    for part in (*parents, last):
+        try:
+            value = value[part]  # type: ignore[index]  # what is no container has no parts
+            yield str(part)
+        except (LookupError, TypeError):
+            if part is last and error["type"] == "missing":
+                yield str(part)
+    if "discriminator" in error.get("ctx", {}):
+        yield str(error["ctx"]["discriminator"]).strip("'")
 
 
 def read_unique(data: bytes | str) -> object:

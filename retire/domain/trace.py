@@ -10,7 +10,7 @@ from __future__ import annotations
 from operator import not_
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from retire.domain.cell import Cell, Condition, Sample
 from retire.domain.digests import canonical, merkle_root
@@ -133,6 +133,12 @@ NOT_REACHED = D2(
 """The decision stage of an answer that proposes nothing."""
 
 
+def _only_true(value: bool) -> bool:  # noqa: FBT001  # a validator
+    if not value:
+        raise ValueError("it is left out where it is not so")
+    return value
+
+
 class D3(Document):
     """The effect stage: the observer's sighting, with its place in the observer's record.
 
@@ -151,7 +157,9 @@ class D3(Document):
     other_changes: int
     reason: str
     record: RecordEntry
-    leaked_in_earlier_attempt: bool = Field(default=False, exclude_if=not_)
+    leaked_in_earlier_attempt: Annotated[bool, AfterValidator(_only_true)] = Field(
+        default=False, exclude_if=not_
+    )
 
 
 class Microseconds(Document):

@@ -43,6 +43,11 @@ class PlanStatement(Document):
     cell_root: str
     world: str = Field(default=STUB_WORLD, exclude_if=lambda world: world == STUB_WORLD)
 
+    @property
+    def skills(self) -> dict[str, str]:
+        """Digest of every bundle's full skill, by bundle."""
+        return {key: digests.skill for key, digests in self.bundles.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from retire.deployments.cassette import served_json
 from retire.deployments.port import DeploymentFault
 from retire.domain.cell import Mediation
 from retire.domain.digests import sha256
@@ -173,7 +172,7 @@ class AttemptRunner:
         if completion.served is None:
             return answer_text(completion.answer), None
         self._check_server(deployment.name, completion.served, job.key)
-        return answer_text(completion.answer), json.dumps(served_json(completion.served))
+        return answer_text(completion.answer), completion.served.model_dump_json()
 
     def _check_server(self, deployment: str, served: Served, key: str) -> None:
         """A run judges one model: whoever answers must stay who answered first."""

@@ -17,6 +17,7 @@ from retire.domain.trace import D2, D3, NOT_REACHED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from retire.domain.evidence import Evidence
     from retire.domain.trace import D1
 
 SCHEMA = "retire.camera_record/v1"
@@ -161,7 +162,7 @@ class BenchRun:
     preflight: Mapping[str, Any]
     bundle: str
     frames: int
-    evidence: Mapping[str, str]
+    evidence: Mapping[str, Evidence]
     reductions: Mapping[str, tuple[int, int]]
     qualification: CameraRecord
     records: Sequence[CameraRecord]

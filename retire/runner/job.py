@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.certify.certifying import removed_clauses
 from retire.deployments.port import Call
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.bundle import Bundle
+    from retire.prompts import ToolSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Job:
     key: str
     cell: Cell | None
     model_facing: str
-    tools: Sequence[Mapping[str, Any]]
+    tools: Sequence[ToolSchema]
     request: str
     task: str
     patch: str | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from retire.deployments.cassette import Recorded, pack
@@ -10,6 +9,7 @@ from retire.domain.cell import Sample
 from retire.domain.evidence import Evidence
 from retire.runner.folder import write_whole
 from retire.runner.reducing import DEVELOPMENT
+from sink.proposal import RawAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,6 +48,6 @@ def _recorded(answers: Iterator[ServedAnswer], live: Mapping[str, object]) -> It
                 sample=sample if sample == DEVELOPMENT else str(Sample(sample)),
                 repetition=1 if sample == DEVELOPMENT else int(rest[-1]),
                 place=item.cell,
-                answer=json.loads(item.answer),
-                served=dict(item.served),
+                answer=RawAnswer.model_validate_json(item.answer),
+                served=item.served,
             )

@@ -10,7 +10,7 @@ import json
 import resource
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from retire.bundle import FILES
 from retire.bundle.lint import Linter, Severity
@@ -24,6 +24,23 @@ MESSAGE_LIMIT = 1000
 
 ABSURD = 3
 """Exit code where the bundle needs more than its bounds."""
+
+
+class ShownFault(TypedDict):
+    """One fault of a report."""
+
+    severity: str
+    where: str
+    what: str
+    mend: str
+
+
+class LintReport(TypedDict):
+    """How many errors and warnings there are, and the first of them."""
+
+    errors: int
+    warnings: int
+    faults: list[ShownFault]
 
 
 def main(arguments: list[str]) -> int:
@@ -40,13 +57,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def lint(folder: Path) -> dict[str, Any]:
+def lint(folder: Path) -> LintReport:
     """Return how many errors and warnings a bundle folder has, and the first of them."""
     files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
     faults = Linter(files, folder.name, rule_holds).run()
     errors = [fault for fault in faults if fault.severity is Severity.ERROR]
     warnings = [fault for fault in faults if fault.severity is not Severity.ERROR]
-    shown = [
+    shown: list[ShownFault] = [
         {
             "severity": str(fault.severity),
             "where": fault.where,

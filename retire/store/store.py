@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import and_, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from retire.deployments.port import Served
 from retire.domain.digests import digest_of
 from retire.domain.document import Document, read_document
 from retire.domain.errors import InputError
@@ -19,7 +20,7 @@ from retire.store.tables import ATTEMPTS, PLANS, TRACES, TRIALS
 from retire.store.writer import GroupWriter, storable, storage_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
@@ -55,7 +56,7 @@ class ServedAnswer:
     cell: str
     request: str
     answer: str
-    served: Mapping[str, Any]
+    served: Served
 
 
 class RunStore:
@@ -205,13 +206,14 @@ class RunStore:
         )
         with self._reading() as connection:
             for row in connection.execution_options(yield_per=500).execute(query):
-                yield ServedAnswer(row.cell, row.prompt_digest, row.answer, json.loads(row.served))
+                served = Served.model_validate_json(row.served)
+                yield ServedAnswer(row.cell, row.prompt_digest, row.answer, served)
 
     def servers(self) -> dict[str, tuple[str, str]]:
         """Return the model and fingerprint that each deployment's server first reported."""
         first: dict[str, tuple[str, str]] = {}
         for item in self.served():
-            reports = (str(item.served.get("model")), str(item.served.get("fingerprint")))
+            reports = (item.served.model, item.served.fingerprint)
             first.setdefault(item.cell.split("/")[1], reports)
         return first
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from retire.bundle import Bundle
     from retire.certify.certificate import Certificate
     from retire.certify.gates import Verdict
-    from retire.domain.document import JsonData
+    from retire.domain.digests import Json
     from retire.verify.run import SealedRun
 
 _COMPARED_BEFORE = {"plan", "outcome_root", "record_root", "heads"}
@@ -32,7 +32,7 @@ class Now:
     """
 
     bundles: Mapping[str, Bundle] = field(default_factory=dict)
-    identities: Mapping[str, Mapping[str, JsonData]] = field(default_factory=dict)
+    identities: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     trusted: Sequence[str] | None = None
 
 

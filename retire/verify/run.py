@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from retire.certify.joining import Finding
     from retire.certify.stability import Stated
     from retire.domain.cell import Cell
-    from retire.domain.document import JsonData
+    from retire.domain.digests import Json
     from retire.domain.outcome import Outcome
     from retire.domain.trace import Trace
     from retire.prompts import Prompt
@@ -61,14 +61,19 @@ _Model = TypeVar("_Model", bound=Document)
 
 @dataclass(frozen=True, slots=True)
 class StoredCell:
-    """A declared cell. ``trace`` is None where the run has no evidence for it.
+    """A declared cell. ``row`` is None where the run has no evidence for it.
 
     ``leaked`` says that a protected effect was sighted although there is no trace.
     """
 
     cell: Cell
-    trace: Trace | None
+    row: TraceRow | None
     leaked: bool
+
+    @property
+    def trace(self) -> Trace | None:
+        """The trace, None where there is no evidence."""
+        return None if self.row is None else self.row.body
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +236,7 @@ class SealedRun:
         if not path.exists():
             return {}
         measured = _read(Measurements, path).measurements
-        return stated_of(measured, self.plan.statement)
+        return stated_of(measured, self.plan.statement.deployments, self.plan.statement.skills)
 
     # -- certificates ----------------------------------------------------------------------
 
@@ -247,7 +252,7 @@ class SealedRun:
 
     def certify(
         self,
-        identities: Mapping[str, Mapping[str, JsonData]],
+        identities: Mapping[str, Mapping[str, Json]],
         evidence: Evidence,
         prior_runs: int,
     ) -> tuple[Certificate, ...]:
@@ -281,7 +286,7 @@ class SealedRun:
     # -- cells -----------------------------------------------------------------------------
 
     def cells(self, wanted: Iterable[Cell] | None = None) -> Iterator[StoredCell]:
-        """Yield declared cells, all or those wanted, in cell order, one trace at a time.
+        """Yield declared cells, all or those wanted, in cell order, one row at a time.
 
         Raises:
             EvidenceError: A trace belongs to no declared cell, or two to one.
@@ -290,8 +295,8 @@ class SealedRun:
         untraced = set(self.untraced)
         for cell in sorted(self.plan.cells if wanted is None else wanted):
             index = places.get(cell)
-            trace = None if index is None else self.traces.row(index).body
-            yield StoredCell(cell, trace, cell.key in untraced)
+            row = None if index is None else self.traces.row(index)
+            yield StoredCell(cell, row, cell.key in untraced)
 
     @property
     def missing(self) -> int:

@@ -67,7 +67,6 @@ def evidence_of(deployments: Mapping[str, Deployment]) -> Evidence:
 def prior_runs(run: SealedRun) -> int:
     """Count sibling runs that already judged the same skills and candidates."""
     mine = run.plan.statement
-    wanted = {key: digests.skill for key, digests in mine.bundles.items()}
     count = 0
     for path in run.folder.root.parent.glob("*/plan.json"):
         if path.parent.resolve() == run.folder.root.resolve():
@@ -76,8 +75,7 @@ def prior_runs(run: SealedRun) -> int:
             other = read_document(PlanStatement, path.read_bytes())
         except (OSError, DocumentFault):
             continue
-        skills = {key: digests.skill for key, digests in other.bundles.items()}
-        count += skills == wanted and other.candidates == mine.candidates
+        count += other.skills == mine.skills and other.candidates == mine.candidates
     return count
 
 

@@ -99,7 +99,7 @@ def prepare(request: Request) -> Prepared:
         {key: sha256(data) for key, data in request.candidates.items()},
         STUB_WORLD if request.home_assistant is None else HOME_ASSISTANT_WORLD,
     )
-    stated_of(request.stability, plan.statement)
+    stated_of(request.stability, plan.statement.deployments, plan.statement.skills)
     return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
 
 

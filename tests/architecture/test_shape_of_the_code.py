@@ -134,6 +134,17 @@ def test_twin_readers_do_not_drift():
     assert ast.dump(tree(sink)) == ast.dump(tree(observer))
 
 
+def test_twin_servers_do_not_drift():
+    """Each program listens by itself, and ends its connections in the same way."""
+    found = {
+        ast.dump(node)
+        for name in ("sink", "observer", "hardware")
+        for node in ast.walk(tree(ROOT / name / "wire.py"))
+        if isinstance(node, ast.AsyncFunctionDef) and node.name == "listening"
+    }
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("package", ["sink", "observer"])
 def test_a_programs_clock_is_read_in_its_shell_alone(package):
     clock = re.compile(r"datetime\.now|time\.time\(|monotonic\(|token_hex|urandom")

@@ -319,7 +319,7 @@ async def test_pages_are_cut_by_key_and_filtered(engine: Engine, tmp_path: Path)
 
 async def test_who_lost_the_lease_writes_nothing_more(engine: Engine, tmp_path: Path) -> None:
     registry = Registry(engine)
-    registry.add(NewRun("one", "me", "plan", {}, "X", "plain", "B4", 8, "2026-01-01"), None)
+    registry.add(NewRun("one", "me", "plan", "{}", "X", "plain", "B4", 8, "2026-01-01"), None)
     assert registry.claim("first", 0, 5) == "one"
 
     def fence(connection: Connection) -> None:
@@ -342,7 +342,7 @@ async def test_who_lost_the_lease_writes_nothing_more(engine: Engine, tmp_path: 
 
 def test_a_lease_cannot_be_taken_between_the_look_at_it_and_the_commit(engine: Engine) -> None:
     registry = Registry(engine)
-    registry.add(NewRun("one", "me", "plan", {}, "X", "plain", "B4", 8, "2026-01-01"), None)
+    registry.add(NewRun("one", "me", "plan", "{}", "X", "plain", "B4", 8, "2026-01-01"), None)
     assert registry.claim("first", 0, 5) == "one"
     order: list[str] = []
     taking = threading.Thread(

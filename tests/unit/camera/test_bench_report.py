@@ -8,6 +8,8 @@ import pytest
 from PIL import Image
 
 from retire.domain.cell import AUTHORIZED
+from retire.domain.evidence import Evidence
+from retire.domain.trace import Act
 from retire.pages.camera_figures import contact_sheet, stages_figure
 from retire.pages.camera_report import camera_report
 from retire.runner.camera_record import (
@@ -18,11 +20,10 @@ from retire.runner.camera_record import (
     not_run,
     why_incomplete,
 )
+from tests.made_traces import DONE, REFUSES, door, proposes, seen
 from tests.unit.camera.streams import jpeg, sha
 
-DONE = {"status": "done", "detail": "the recipient had enough", "seq": 2}
-SEEN = {"complete": True, "intended": True, "protected": True}
-NOTHING = {"complete": True, "intended": False, "protected": False}
+SEEN = seen(intended=True, protected=True)
 
 
 def evidence(frames=12, **changes):
@@ -37,8 +38,8 @@ def evidence(frames=12, **changes):
 def streamed(number=1, condition="B1", member=AUTHORIZED, **changes):
     record = CameraRecord(number, "plain", condition, member, Status.COMPLETE, attempt=f"a{number}")
     record.eligible = True
-    record.d1 = {"outcome": "proposal"}
-    record.d2 = {"outcome": "unmediated", "reason": "", "act": DONE}
+    record.d1 = proposes()
+    record.d2 = door("unmediated", act=DONE)
     record.d3 = SEEN
     record.requests = [{"event": "sent"}, {"event": "answered"}]
     record.evidence = evidence()
@@ -49,7 +50,7 @@ def streamed(number=1, condition="B1", member=AUTHORIZED, **changes):
 
 def refused(number=2, **changes):
     record = CameraRecord(number, "plain", "B1", "invalid_authority", Status.COMPLETE)
-    record.d1, record.d3 = {"outcome": "refusal"}, NOTHING
+    record.d1, record.d3 = REFUSES, seen()
     record.evidence = {"session": None, "log": 0}
     for name, value in changes.items():
         setattr(record, name, value)
@@ -57,7 +58,7 @@ def refused(number=2, **changes):
 
 
 def act(status, detail):
-    return {"outcome": "allow", "reason": "", "act": {"status": status, "detail": detail}}
+    return door("allow", act=Act(status=status, detail=detail, seq=2))
 
 
 @pytest.mark.parametrize(
@@ -69,8 +70,8 @@ def act(status, detail):
         (streamed(evidence=None), "no stream reached"),
         (streamed(evidence=evidence(log="the camera's own log cannot be read")), "second source"),
         (streamed(evidence=evidence(log=0)), "disagree"),
-        (streamed(d3={"complete": False, "reason": "frozen"}), "frozen"),
-        (streamed(d3={"error": "gone"}), "gone"),
+        (streamed(d3=seen(complete=False, reason="frozen")), "frozen"),
+        (streamed(d3="gone"), "gone"),
         (refused(d2=act("refused", "the camera chain failed: 401")), "401"),
         (refused(d2=act("refused", "the bench has no such recipient")), ""),
     ],
@@ -106,7 +107,7 @@ def run_of(*records, **changes):
         "preflight": found,
         "bundle": "PRV_L01",
         "frames": 12,
-        "evidence": {"plain": "simulated"},
+        "evidence": {"plain": Evidence.SIMULATED},
         "reductions": {"plain": (30, 36)},
         "qualification": streamed(0, "B4"),
         "records": records,

@@ -158,7 +158,9 @@ def test_duplicate_and_undeclared_cells_are_named(run):
 
 
 def test_invalid_output_stays_in_the_denominator(run):
-    run.change(run.index("ACC", AUTHORIZED), d1=D1Outcome.INVALID, d2=D2Outcome.NOT_REACHED, intended=False)
+    run.change(
+        run.index("ACC", AUTHORIZED), d1=D1Outcome.INVALID, d2=D2Outcome.NOT_REACHED, intended=False
+    )
     result = judged(run)
     assert (result.utility.candidate, result.utility.n) == (3, 4)
     assert result.verdict is Verdict.FAIL

@@ -6,6 +6,7 @@ from retire.certify.accounting import Stage, Stop
 from retire.certify.support import (
     AuditedCell,
     DeletedClause,
+    GuidanceSupport,
     LicensingCell,
     Support,
     TruthCounts,
@@ -37,12 +38,16 @@ def support(*audit, deleted=GRANT, licensing=LICENSED):
     return row
 
 
+def stops(row):
+    return {item.stop: item.cells for item in row.stopped}
+
+
 def test_a_condition_that_only_authorized_cells_tested_was_never_false():
     row = support(audited(AUTHORIZED, protected=True))
     assert row.status is Support.NEVER_FALSE
-    assert row.licensing == TruthCounts(false=0, true=2)
+    assert row.licensing_evidence == TruthCounts(false=0, true=2)
     assert row.audit == TruthCounts(false=0, true=1)
-    assert row.effects == 0
+    assert row.protected_effects == 0
 
 
 def test_a_leak_with_the_predicate_false_is_named():
@@ -51,8 +56,8 @@ def test_a_leak_with_the_predicate_false_is_named():
         audited("invalid_authority", repetition=1, d1=D1Outcome.REFUSAL, d2=D2Outcome.NOT_REACHED),
     )
     assert row.status is Support.AUDITED_LEAKS
-    assert row.effects == 1
-    assert row.stops == {Stop(Stage.D1_REFUSAL): 1}
+    assert row.protected_effects == 1
+    assert stops(row) == {Stop(Stage.D1_REFUSAL): 1}
 
 
 def test_a_leak_while_the_predicate_held_is_not_this_clauses():
@@ -71,7 +76,7 @@ def test_no_effect_says_which_stage_stopped_it():
         audited("invalid_authority", repetition=2, d1=D1Outcome.INVALID, d2=D2Outcome.NOT_REACHED),
     )
     assert row.status is Support.AUDITED_NO_EFFECT
-    assert row.stops == {Stop(Stage.D2, "grant_absent"): 2, Stop(Stage.D1_INVALID): 1}
+    assert stops(row) == {Stop(Stage.D2, "grant_absent"): 2, Stop(Stage.D1_INVALID): 1}
 
 
 def test_a_cell_without_evidence_is_not_no_effect():
@@ -86,14 +91,13 @@ def test_a_cell_without_evidence_is_not_no_effect():
 
 def test_guidance_has_no_support_gap():
     row = support(audited(AUTHORIZED), deleted=DeletedClause("ACC", "c001", None))
-    assert row.status is None
-    assert row.licensing == row.audit == TruthCounts(false=0, true=0)
+    assert row == GuidanceSupport(bundle="ACC", clause="c001", role="task_guidance")
 
 
 def test_other_bundles_do_not_speak_for_a_clause():
     foreign = [LicensingCell("PRV", {"grant": False})]
     row = support(audited(AUTHORIZED), licensing=foreign)
-    assert row.licensing == TruthCounts(false=0, true=0)
+    assert row.licensing_evidence == TruthCounts(false=0, true=0)
     assert support(deleted=DeletedClause("PRV", "c1", "grant"), licensing=foreign).audit == (
         TruthCounts(false=0, true=0)
     )
@@ -112,4 +116,4 @@ def test_a_gap_in_the_truth_values_is_refused():
 
 def test_rows_keep_the_order_of_the_clauses():
     deleted = [GRANT, DeletedClause("ACC", "c001", None)]
-    assert [row.clause for row in support_gap(deleted, LICENSED, [])] == deleted
+    assert [row.clause for row in support_gap(deleted, LICENSED, [])] == ["c004", "c001"]

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from retire.domain.errors import EvidenceError
-from retire.wiring.stored_cells import StoredCells
+from retire.verify.run import SealedRun
 
 inspect_log = pytest.importorskip("inspect_ai.log")
 export = pytest.importorskip("retire.pages.exports.inspect_log")
@@ -17,7 +17,7 @@ HOSTILE = "x\u202e<script>alert(1)</script>\x1b[2J"
 
 
 def written(root, name="logs"):
-    paths = export.write_inspect(StoredCells(root), root.parent / name)
+    paths = export.write_inspect(SealedRun(root), root.parent / name)
     return [inspect_log.read_eval_log(path) for path in paths]
 
 
@@ -67,7 +67,7 @@ def test_scores_count_what_the_observer_saw(sealed):
 def test_messages_are_the_prompt_and_the_raw_answer(sealed):
     text = json.dumps({"refusal": HOSTILE})
     root = sealed(lambda *_: (text, False, False))
-    run = StoredCells(root)
+    run = SealedRun(root)
     prompts = {cell.key: run.prompt(cell) for cell in run.plan.cells}
     for log in written(root):
         for sample in log.samples:

@@ -15,6 +15,7 @@ content = pytest.importorskip("retire.pages.report.content")
 page = pytest.importorskip("retire.pages.report.page")
 document = pytest.importorskip("retire.pages.report.document")
 pdfium = pytest.importorskip("pypdfium2")
+library = pytest.importorskip("retire.service.reviewing.library")
 
 HOSTILE = (
     "<script>alert(1)</script>\u202e\x1b[2J\x00\u2028 <img src=http://evil.invalid/x onerror=a> "
@@ -52,6 +53,16 @@ class Page(HTMLParser):
     @property
     def words(self):
         return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture
+def opened():
+    """Return a reader of run folders, as the report and the pages have it."""
+
+    def read(root):
+        return library.Shelf().opened("a run", "a run", root, None)
+
+    return read
 
 
 def made(opened, root, deployment=""):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -21,8 +22,8 @@ ATTEMPT = "a" * 32
 def bench(tmp_path):
     store = WorldStore(tmp_path / "world.sqlite")
     world = StubWorld({"t": Template(houses.world(), houses.tasks(), "contract")}, store)
-    yield world, StubWorldSensor(tmp_path / "world.sqlite"), store
-    store.close()
+    with closing(store), closing(StubWorldSensor(tmp_path / "world.sqlite")) as sensor:
+        yield world, sensor, store
 
 
 async def reset(world, attempt=ATTEMPT, patch=None, **fields):

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from retire.pages.figures import authorized_figure, effects_figure
+from tests.made_traces import seen
 
 FIGURES = (authorized_figure, effects_figure)
 
@@ -33,8 +34,8 @@ def test_one_cell_more_or_without_evidence_can_be_seen(build, obedient, draw):
     def changed(cell):
         mine = str(cell.condition) == "B4" and cell.repetition == 1
         if mine and cell.member in {"authorized", "invalid_state"}:
-            d1, d2, d3 = obedient(cell)
-            return d1, d2, {**d3, "intended": False, "protected": not cell.authorized}
+            d1, d2, _ = obedient(cell)
+            return d1, d2, seen(protected=not cell.authorized)
         return obedient(cell)
 
     def forgets(cell):

@@ -39,7 +39,7 @@ def finished(tmp_path_factory):
 
 def test_the_files_agree_with_the_traces(finished):
     paths = write_results(finished)
-    root = finished.prepared.folder.root
+    root = finished.run.folder.root
     assert {str(path.relative_to(root)) for path in paths} == {
         "summary.json",
         "tables.md",
@@ -64,7 +64,7 @@ def test_the_files_agree_with_the_traces(finished):
         plain = said["deployments"]["plain"]
         assert plain["protected_effects"][condition] == len(leaks)
         assert plain["authorized"][condition] == f"{len(good)}/3"
-    assert said["outcome_root"] == finished.outcome_root
+    assert said["outcome_root"] == finished.run.traces.outcome_root
 
 
 def test_words_are_plain_text(finished):

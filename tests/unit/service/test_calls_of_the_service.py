@@ -341,7 +341,7 @@ async def test_certificates_are_read_and_verified(house) -> None:
     house.keeper.finish("r1")
     async with house.client() as client:
         envelope = (await client.get("/certificates/k-r1")).json()
-        assert envelope == ENVELOPE_EXAMPLE
+        assert envelope == ENVELOPE_EXAMPLE.as_json()
         assert (await client.post("/verify", json=envelope)).json()["intact"] is True
         forged = {**envelope, "signatures": [{"keyid": "forged", "sig": "AA=="}]}
         problem(await client.post("/verify", json=forged), "contradicted-evidence")
