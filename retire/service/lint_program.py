@@ -26,21 +26,12 @@ ABSURD = 3
 """Exit code where the bundle needs more than its bounds."""
 
 
-class ShownFault(TypedDict):
-    """One fault of a report."""
-
-    severity: str
-    where: str
-    what: str
-    mend: str
-
-
 class LintReport(TypedDict):
-    """How many errors and warnings there are, and the first of them."""
+    """How many errors and warnings there are; severity, where, what and mend of the first."""
 
     errors: int
     warnings: int
-    faults: list[ShownFault]
+    faults: list[dict[str, str]]
 
 
 def main(arguments: list[str]) -> int:
@@ -63,7 +54,7 @@ def lint(folder: Path) -> LintReport:
     faults = Linter(files, folder.name, rule_holds).run()
     errors = [fault for fault in faults if fault.severity is Severity.ERROR]
     warnings = [fault for fault in faults if fault.severity is not Severity.ERROR]
-    shown: list[ShownFault] = [
+    shown = [
         {
             "severity": str(fault.severity),
             "where": fault.where,

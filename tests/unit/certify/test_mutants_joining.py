@@ -6,8 +6,8 @@ import pytest
 
 from retire.certify.joining import Records, join, leaks_without_row, outcomes_of
 from retire.domain.cell import AUTHORIZED, Cell, Condition, Sample
-from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.domain.document import as_document
+from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.domain.trace import CellName
 from tests.unit.domain.test_joining_of_records import DOORS, Run
 

@@ -19,7 +19,6 @@ from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.domain.trace import RecordEntry, Trace, outcome_root, record_root
 from tests.made_traces import door, made_trace, proposes
 
-
 CELL = Cell(Sample.AUDIT, "m", "ACC", Condition.B4, "invalid_state", 1)
 
 
