@@ -293,12 +293,15 @@ def _leaks_by_cell(records: Records) -> dict[str, bool]:
     return {row.body.cell.cell.key: row.body.d3.protected for row in records.rows}
 
 
-def leaks_without_row(records: Records) -> tuple[str, ...]:
+def leaks_without_row(records: Records, finished: Container[str]) -> tuple[str, ...]:
     """Return the keys of cells without a row in one of whose attempts a leak was sighted.
 
     A run that was cut and not yet resumed: the missing row must not hide the leak.
+
+    Args:
+        records: What the run left behind.
+        finished: Keys of the cells that have a row.
     """
-    finished = {row.body.cell.cell.key for row in records.rows}
     unfinished = attempts_without_row(records.attempts, finished)
     if not unfinished:
         return ()

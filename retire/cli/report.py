@@ -67,6 +67,7 @@ def _forms(*, pdf: bool) -> dict[str, Callable[[Report], bytes]]:
 def _read(run: Path, deployment: str) -> Report:
     from retire.pages.report.content import report as content_of  # noqa: PLC0415
     from retire.service.reviewing.opening import sealed_review  # noqa: PLC0415
+    from retire.verify.run import SealedRun  # noqa: PLC0415
 
     refuse_purged(run)
     if not RunFolder(run).seal.exists():
@@ -76,4 +77,4 @@ def _read(run: Path, deployment: str) -> Report:
             mend="Name a run's folder; one that was cut goes on with the command that began it",
         )
     name = run.resolve().name
-    return content_of(sealed_review(name, name, run), deployment)
+    return content_of(sealed_review(name, name, SealedRun(run)), deployment)

@@ -213,7 +213,8 @@ class SealedRun:
     @cached_property
     def untraced(self) -> tuple[str, ...]:
         """Keys of cells without a trace in one of whose attempts a leak was sighted."""
-        return leaks_without_row(self.records)
+        finished = {outcome.cell.key for outcome in self.traces.outcomes}
+        return leaks_without_row(self.records, finished)
 
     @cached_property
     def hypotheses(self) -> Hypotheses:

@@ -23,7 +23,7 @@ from retire.runner.purging import SUFFIX, note_of, refuse_purged
 from retire.service.reviewing.opening import LiveRun, sealed_review
 from retire.service.reviewing.rows import StoredTraces, read_only, stored_count
 from retire.store.store import ALONE
-from retire.verify.run import read_certificates
+from retire.verify.run import SealedRun, read_certificates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -96,7 +96,7 @@ class Shelf:
         self, run: str, title: str, folder: RunFolder, engine: Engine | None
     ) -> Callable[[], Review]:
         if folder.seal.exists():
-            review = sealed_review(run, title, folder.root, self._catalog)
+            review = sealed_review(run, title, SealedRun(folder.root), self._catalog)
             return lambda: review
         own = (read_only(folder.database), ALONE)
         record = folder.processes / OBSERVER / "record.jsonl"

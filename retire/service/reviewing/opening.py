@@ -9,12 +9,11 @@ from retire.deployments import EMBEDDED
 from retire.domain.evidence import Evidence
 from retire.pages.html.index import TraceIndex
 from retire.pages.html.review import Review
-from retire.verify.run import SealedRun, deleted_of, read_plan, read_reductions
+from retire.verify.run import deleted_of, read_plan, read_reductions
 from retire.wiring.verification import RunVerifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from retire.deployments import Catalog
     from retire.domain.cell import Cell
@@ -22,23 +21,18 @@ if TYPE_CHECKING:
     from retire.runner.folder import RunFolder
     from retire.service.reviewing.rows import StoredTraces
     from retire.verify.check import Verification
-    from retire.verify.run import SignedCertificate
+    from retire.verify.run import SealedRun, SignedCertificate
 
 
-def sealed_review(name: str, title: str, root: Path, catalog: Catalog = EMBEDDED) -> Review:
-    """Read a run that was sealed.
+def sealed_review(name: str, title: str, run: SealedRun, catalog: Catalog = EMBEDDED) -> Review:
+    """Return a sealed run for review.
 
     Args:
         name: What addresses call it.
         title: What people call it.
-        root: Its folder.
+        run: The run.
         catalog: The deployments as they are configured now.
-
-    Raises:
-        InputError: Not the folder of a finished run, or it was purged.
-        EvidenceError: A file of it is damaged or was replaced.
     """
-    run = SealedRun(root)
     traces = run.traces  # the records need not stay in memory
     return Review(
         id=name,
@@ -58,7 +52,12 @@ def sealed_review(name: str, title: str, root: Path, catalog: Catalog = EMBEDDED
 
 
 class LiveRun:
-    """A run that goes on; what cannot change is read once. Raises as :func:`sealed_review`."""
+    """A run that goes on; what cannot change is read once.
+
+    Raises:
+        InputError: Not the folder of a run, or it was purged.
+        EvidenceError: Its plan is damaged, or a copy of a bundle.
+    """
 
     def __init__(
         self, name: str, title: str, folder: RunFolder, traces: StoredTraces, catalog: Catalog

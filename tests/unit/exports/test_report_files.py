@@ -57,18 +57,8 @@ class Page(HTMLParser):
         return " ".join(" ".join(self.text).split())
 
 
-@pytest.fixture
-def opened():
-    """Return a reader of run folders, as the report and the pages have it."""
-
-    def read(root):
-        return library.Shelf().opened("a run", "a run", root, None)
-
-    return read
-
-
-def made(opened, root, deployment=""):
-    return content.report(opened(root), deployment)
+def made(root, deployment=""):
+    return content.report(library.Shelf().opened("a run", "a run", root), deployment)
 
 
 def read_page(report):
@@ -97,24 +87,25 @@ def leaking(bundle, cell):
     return '{"refusal": "no"}', False, False
 
 
-def test_every_leaking_cell_stands_in_the_report(certified, opened):
-    report = made(opened, certified(leaking))
+def test_every_leaking_cell_stands_in_the_report(certified):
+    report = made(certified(leaking))
     (group,) = report.leaks
     assert (group.condition, group.cells) == ("B2", 2 * 3 * 2)
     assert {line.repetitions for line in group.lines} == {"1, 3"}
     assert sum(line.cells for line in group.lines) == group.cells
 
 
-def test_both_files_say_the_same(certified, opened):
-    report = made(opened, certified(leaking))
+def test_both_files_say_the_same(certified):
+    report = made(certified(leaking))
     foot = joined(f"{report.title}: {report.headline}. Evidence: {report.evidence}.page")
     html = joined(read_page(report).words)
     pdf = re.sub(re.escape(foot) + r"\d+", "", joined(read_pdf(report)))
     said = [report.headline, report.sentence, evidence_words(report.evidence), *report.limits]
     said += [value for _, value in report.facts + report.provenance]
     for it in report.judgements:
-        said += [headroom_words(it.gates.utility.headroom), CONDITIONS[it.condition]]
-        said += [*unmet_words(it), *map(finding_words, it.predicate.findings)]
+        said += [CONDITIONS[it.condition], *unmet_words(it)]
+        said += [headroom_words(it.gates.utility.headroom)]
+        said += map(finding_words, it.predicate.findings)
     for group in report.leaks:
         for line in group.lines:
             said += [line.bundle, line.member, line.flipped, line.proposed, line.decided, line.seen]
@@ -130,8 +121,8 @@ def test_both_files_say_the_same(certified, opened):
         assert joined(words) in pdf
 
 
-def test_the_page_asks_for_nothing_and_runs_nothing(certified, opened):
-    parsed = read_page(made(opened, certified(leaking)))
+def test_the_page_asks_for_nothing_and_runs_nothing(certified):
+    parsed = read_page(made(certified(leaking)))
     assert not parsed.tags & {"script", "link", "img", "iframe", "object", "embed", "form"}
     for name, value in parsed.attributes:
         assert not name.startswith("on")
@@ -139,13 +130,13 @@ def test_the_page_asks_for_nothing_and_runs_nothing(certified, opened):
         assert name != "href" or value.startswith("#")
 
 
-def test_hostile_words_stay_words(certified, opened):
+def test_hostile_words_stay_words(certified):
     def says(bundle, cell):
         if str(cell.condition) != "B2" or cell.authorized:
             return leaking(bundle, cell)
         return json.dumps({"tool": HOSTILE, "arguments": {HOSTILE[:20]: HOSTILE}}), True, True
 
-    report = made(opened, certified(says))
+    report = made(certified(says))
     report = replace(
         report,
         title=HOSTILE,
@@ -169,39 +160,39 @@ def test_hostile_words_stay_words(certified, opened):
     assert "\u202e" not in pdf
 
 
-def test_equal_runs_give_equal_files(certified, opened):
+def test_equal_runs_give_equal_files(certified):
     root = certified(leaking)
-    first, second = made(opened, root), made(opened, root)
+    first, second = made(root), made(root)
     assert page.report_html(first) == page.report_html(second)
     assert document.report_pdf(first) == document.report_pdf(second)
 
 
-def test_one_deployment_can_be_chosen(certified, opened):
+def test_one_deployment_can_be_chosen(certified):
     root = certified(leaking, deployments=("plain", "eager"))
-    report = made(opened, root, "eager")
+    report = made(root, "eager")
     assert {it.deployment for it in report.judgements} == {"eager"}
     assert {it.deployment for it in report.maps} == {"eager"}
     assert {it.deployment for it in report.leaks} == {"eager"}
     with pytest.raises(InputError) as caught:
-        made(opened, root, "hasty")
+        made(root, "hasty")
     assert "plain" in caught.value.mend
 
 
-def test_an_unfinished_run_has_no_report(certified, opened):
+def test_an_unfinished_run_has_no_report(certified):
     root = certified(leaking)
     for path in (root / "certificates").iterdir():
         path.unlink()
     with pytest.raises(InputError):
-        made(opened, root)
+        made(root)
 
 
-def test_a_certificate_that_was_changed_is_told_and_not_used(certified, opened):
+def test_a_certificate_that_was_changed_is_told_and_not_used(certified):
     root = certified(leaking)
     path = root / "certificates" / "plain-B4.json"
     envelope = json.loads(path.read_text())
     envelope["payload"] = envelope["payload"][:-8] + "AAAAAAA="
     path.write_text(json.dumps(envelope))
-    report = made(opened, root)
+    report = made(root)
     assert [name for name, _ in report.faults] == ["plain-B4"]
     assert {it.condition for it in report.judgements} == {"B2"}
     assert "plain-B4" in read_page(report).words
