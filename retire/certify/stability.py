@@ -119,18 +119,15 @@ def read_stability(data: bytes, where: str) -> Stability:
 
 
 def stated_of(
-    measured: Iterable[Stability], identities: Mapping[str, str], skills: Mapping[str, str]
+    measured: Iterable[Stability], plan: Mapping[str, Any]
 ) -> dict[str, dict[str, Any] | str]:
-    """Return what certificates state, by deployment, of measurements that fit a plan.
-
-    Args:
-        measured: The measurements.
-        identities: Identity digest of every deployment of the plan, by name.
-        skills: Digest of every bundle's full skill, by bundle.
+    """Return what certificates state, by deployment, of measurements that fit a plan's statement.
 
     Raises:
         InputError: One was made with another deployment or another skill.
     """
+    identities = plan["deployments"]
+    skills = {key: str(value["skill"]) for key, value in plan["bundles"].items()}
     found: dict[str, dict[str, Any] | str] = {}
     for item in measured:
         if identities.get(item.deployment) != item.identity_digest:

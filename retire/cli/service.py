@@ -56,8 +56,8 @@ def serve(
 ) -> None:
     """Run the certification service."""
     from retire.service.assembly import assemble, ready_database  # noqa: PLC0415  # an extra
-    from retire.service.keeper import KeeperSettings  # noqa: PLC0415
     from retire.service.server import serve as run_server  # noqa: PLC0415
+    from retire.service.settings import KeeperSettings  # noqa: PLC0415
 
     settings = read_settings()
     catalog = chosen_catalog(deployments, settings)
@@ -140,8 +140,9 @@ def purge(
         ready_database,
         utc_now,
     )
-    from retire.service.keeper import KeeperSettings, RunKeeper  # noqa: PLC0415
+    from retire.service.keeper import RunKeeper  # noqa: PLC0415
     from retire.service.port import ConflictError  # noqa: PLC0415
+    from retire.service.settings import KeeperSettings  # noqa: PLC0415
 
     engine = ready_database(database_url(data, database))
     settings = KeeperSettings(

@@ -12,12 +12,10 @@ import asyncio
 import logging
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from retire.deployments import EMBEDDED, Catalog
 from retire.domain.errors import IncompleteError
 from retire.runner.folder import RunFolder
 from retire.runner.launching import remove_launched
@@ -45,45 +43,13 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from retire.service.settings import KeeperSettings
+
 _POLL_SECONDS = 0.2
 
 _T = TypeVar("_T")
 
 log = logging.getLogger("retire.service")
-
-
-@dataclass(frozen=True, slots=True)
-class KeeperSettings:
-    """What the operator configured.
-
-    Attributes:
-        data: Folder for runs and uploaded bundles.
-        bundles: Folder of bundles registered by the operator.
-        home: Where the certifier's key is kept.
-        runs_at_once: Runs carried at the same time by this server.
-        concurrency: Attempts under way at once within a run.
-        lease_seconds: How long a silent server keeps a run.
-        catalog: The deployments that may be named.
-        launcher: Socket of a launcher that starts the programs of runs.
-    """
-
-    data: Path
-    bundles: Path
-    home: Path
-    runs_at_once: int = 2
-    concurrency: int = 16
-    lease_seconds: int = 10
-    catalog: Catalog = EMBEDDED
-    launcher: Path | None = None
-
-    @property
-    def uploads(self) -> Path:
-        """Where uploads are unpacked unless the operator named another folder."""
-        return self.data / "uploads"
-
-    def place(self, run: str) -> Path:
-        """Return a run's folder."""
-        return self.data / "runs" / run
 
 
 class RunKeeper:

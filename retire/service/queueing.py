@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Row
 
-    from retire.service.keeper import KeeperSettings
+    from retire.service.settings import KeeperSettings
     from retire.service.shelf import Shelf
 
 

@@ -13,7 +13,7 @@ from retire.wiring import verify_envelope
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from retire.service.keeper import KeeperSettings
+    from retire.service.settings import KeeperSettings
     from retire.store.registry import Registry
 
 

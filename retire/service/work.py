@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from retire.service.keeper import KeeperSettings
+    from retire.service.settings import KeeperSettings
     from retire.wiring import Finished, Prepared
 
 _TICK_SECONDS = 0.5

@@ -23,7 +23,6 @@ from retire.runner.sealing import head_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from retire.certify.stability import Stability
     from retire.deployments import Deployment
     from retire.matrix import Plan
     from retire.runner.folder import RunFolder
@@ -144,14 +143,7 @@ def kept_stability(folder: RunFolder, plan: Plan) -> dict[str, dict[str, Any] | 
     kept = read_json(folder.stability)
     items = kept.get("measurements", ()) if isinstance(kept, dict) else ()
     measured = [read_stability(json.dumps(item).encode(), where) for item in items]
-    return fitting(measured, plan)
-
-
-def fitting(measured: Sequence[Stability], plan: Plan) -> dict[str, dict[str, Any] | str]:
-    """Return what certificates state of measurements; raises InputError where one does not fit."""
-    statement: Mapping[str, Any] = plan.statement
-    skills = {key: str(value["skill"]) for key, value in statement["bundles"].items()}
-    return stated_of(measured, statement["deployments"], skills)
+    return stated_of(measured, plan.statement)
 
 
 def evidence_kind(deployments: Mapping[str, Deployment]) -> str:

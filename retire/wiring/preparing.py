@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from retire.bundle import load_bundle
+from retire.certify.stability import stated_of
 from retire.deployments import EMBEDDED, Catalog
 from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.domain.digests import digest_of, sha256
@@ -14,7 +15,6 @@ from retire.matrix import HOME_ASSISTANT_WORLD, STUB_WORLD, Plan, fix_plan
 from retire.runner.folder import RunFolder
 from retire.runner.opening import bundle_digests
 from retire.skill import align, parse
-from retire.wiring.concluding import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +100,7 @@ def prepare(request: Request) -> Prepared:
         {key: sha256(data) for key, data in request.candidates.items()},
         STUB_WORLD if request.home_assistant is None else HOME_ASSISTANT_WORLD,
     )
-    fitting(request.stability, plan)
+    stated_of(request.stability, plan.statement)
     return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
 
 

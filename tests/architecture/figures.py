@@ -183,5 +183,5 @@ def show(columns: Mapping[str, Mapping[str, str]]) -> None:
 
 
 if __name__ == "__main__":
-    trees = {"this tree": ROOT, **{Path(name).name: Path(name) for name in sys.argv[1:]}}
+    trees = {"this tree": ROOT, **{name: Path(name) for name in sys.argv[1:]}}
     show({name: figures_of(root.resolve()) for name, root in trees.items()})

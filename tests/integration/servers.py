@@ -24,9 +24,8 @@ from retire.deployments.simulated.deployment import SimulatedDeployment
 from retire.matrix import Protocol
 from retire.service import keeper, shelf, submitting
 from retire.service.assembly import assemble, ready_database
-from retire.service.keeper import KeeperSettings
 from retire.service.server import serve
-from retire.service.settings import ServiceSettings
+from retire.service.settings import KeeperSettings, ServiceSettings
 from retire.service.tokens import new_secret
 from retire.store.registry import Registry
 from retire.wiring import Request, execute, prepare

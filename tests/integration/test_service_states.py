@@ -14,8 +14,9 @@ from sqlalchemy import text
 
 from retire.domain.errors import IncompleteError, InputError
 from retire.service.assembly import utc_now
-from retire.service.keeper import KeeperSettings, RunKeeper
+from retire.service.keeper import RunKeeper
 from retire.service.port import ConflictError, RunRow, RunState, Submission, TraceFilter
+from retire.service.settings import KeeperSettings
 from retire.store.database import migrate, open_database
 from retire.store.registry import Registry
 from tests.databases import KINDS, fresh_database
