@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from retire.cli.console import say
-from retire.cli.exporting import make_room
 from retire.domain.errors import InputError
-from retire.wiring.stored_cells import StoredCells
+
+if TYPE_CHECKING:
+    from retire.wiring.stored_cells import StoredCells
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +30,8 @@ def export(
     ] = None,
 ) -> None:
     """Write a run's cells as a table (Parquet) or as logs that another viewer opens."""
+    from retire.wiring.stored_cells import StoredCells
+
     if parquet is None and inspect is None:
         raise InputError(
             "there is nothing to write",
@@ -47,8 +50,10 @@ def export(
 
 
 def _parquet(run: StoredCells, path: Path) -> None:
+    from retire.cli.exporting import make_room
+
     try:
-        from retire.pages.exports.parquet import write_parquet  # noqa: PLC0415
+        from retire.pages.exports.parquet import write_parquet
     except ModuleNotFoundError as error:
         raise _not_installed("Parquet files", "pyarrow", "data", error) from error
     make_room(path, "--parquet")
@@ -58,7 +63,7 @@ def _parquet(run: StoredCells, path: Path) -> None:
 
 def _inspect(run: StoredCells, path: Path) -> None:
     try:
-        from retire.pages.exports.inspect_log import write_inspect  # noqa: PLC0415
+        from retire.pages.exports.inspect_log import write_inspect
     except ModuleNotFoundError as error:
         raise _not_installed("Inspect AI logs", "inspect-ai", "inspect", error) from error
     written = write_inspect(run, path)
@@ -87,6 +92,8 @@ def _check_name(path: Path, suffix: str, option: str) -> None:
 
 
 def _check_logs(path: Path) -> None:
+    from retire.cli.exporting import make_room
+
     if path.suffix == ".eval":
         make_room(path, "--inspect")
         return

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.certify.gates import Verdict
-from retire.cli.certify import exit_code
 from retire.cli.console import say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog
 from retire.cli.inputs import many
 from retire.domain.errors import InputError, RetireError
 from retire.runner.purging import refuse_purged
-from retire.runner.verifying import Verification
 from retire.settings import read_settings
-from retire.store.keys import certifier_key, public_hex, read_trusted
-from retire.wiring import examine_run, heads_of, verify_certificate
+
+if TYPE_CHECKING:
+    from retire.runner.verifying import Verification
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +37,11 @@ def verify(
     deployments: DeploymentsOption = None,
 ) -> None:
     """Check certificates: signatures, digests, records, prompts, roots, gates."""
+    from retire.certify.gates import Verdict
+    from retire.cli.certify import exit_code
+    from retire.store.keys import read_trusted
+    from retire.wiring import examine_run, verify_certificate
+
     refuse_purged(path)
     certificates = sorted((path / "certificates").glob("*.json")) if path.is_dir() else [path]
     if not certificates:
@@ -101,6 +104,9 @@ def keys(
     ] = None,
 ) -> None:
     """Print public keys, in the form that --trust reads."""
+    from retire.store.keys import certifier_key, public_hex
+    from retire.wiring import heads_of
+
     settings = read_settings()
     say("# certifier of this machine")
     say(public_hex(certifier_key(settings.home)))
