@@ -113,8 +113,7 @@ def stated(**changes: Any) -> Any:
     identities = {"plain": digest_of(dict(EMBEDDED.named("plain").identity))}
     values = {"identities": identities, "skills": SKILLS, **changes}
     again = read_stability(found.model_dump_json(by_alias=True).encode(), "s.json")
-    bundles = {key: {"skill": skill} for key, skill in values["skills"].items()}
-    return stated_of([again], {"deployments": values["identities"], "bundles": bundles})
+    return stated_of([again], values["identities"], values["skills"])
 
 
 def test_a_certificate_states_its_own_bundles_alone() -> None:
