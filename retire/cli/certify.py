@@ -97,9 +97,7 @@ def certify(
         list[str] | None,
         typer.Option(help="Exit 0 for a pass on this kind of evidence: simulated, replayed."),
     ] = None,
-    counts: Annotated[
-        Path | None, typer.Option(help="Apply the gates to published counts instead.")
-    ] = None,
+    counts: Annotated[Path | None, typer.Option(help="Judge published counts instead.")] = None,
 ) -> None:
     """Certify one reduction: run the cells it needs, judge, explain, and sign."""
     from retire.bundle import load_bundle

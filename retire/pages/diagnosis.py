@@ -8,7 +8,7 @@ from retire.certify.accounting import Stage, authorized_misses
 from retire.pages.counting import Counts, Labelled, audited
 from retire.pages.phrases import STAGES
 from retire.pages.text import Column, numeric, section, shortened, table
-from retire.pages.verdict import fraction, headroom, points, rule_words, why_not
+from retire.pages.verdict import HEADROOM, fraction, headroom, points, rule_words, why_not
 
 if TYPE_CHECKING:
     from retire.certify.accounting import Miss, Stop
@@ -89,7 +89,7 @@ def certificates(finished: Finished) -> str:
         Column("Deployment"),
         Column("Condition"),
         Column("Verdict"),
-        *numeric("Authorized", "Full skill", "Delta pp", "Headroom", "Protected effects"),
+        *numeric("Authorized", "Full skill", "Delta pp", HEADROOM, "Protected effects"),
         Column("Why not"),
     ]
     rows = []

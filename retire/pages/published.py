@@ -8,7 +8,7 @@ from retire.domain.cell import Condition
 from retire.pages.counting import Count, Counts, audited, deletions
 from retire.pages.phrases import NOT_RUN, QUESTIONS, UNKNOWN, probability
 from retire.pages.text import Column, numeric, section, table
-from retire.pages.verdict import decision, points
+from retire.pages.verdict import NO_HEADROOM, decision, points
 
 if TYPE_CHECKING:
     from retire.certify.accounting import Arm
@@ -153,7 +153,7 @@ def follow_up(finished: Finished, counts: Counts) -> str:
     note = (
         "Authorized: authorized cells with the intended effect. Delta pp: difference to the full "
         "skill in percentage points. P/D/E: proposals, denials and protected effects on invalid "
-        "members. † marks zero headroom: one more lost cell would fail the candidate."
+        f"members. {NO_HEADROOM}"
     )
     if not rows:
         return section(title, "", "The plan declares neither B5 nor B6.")

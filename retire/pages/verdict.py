@@ -43,6 +43,16 @@ REQUIREMENTS: Mapping[Requirement, str] = {
 }
 """What a pass needs besides the gates, as a sentence that is true where it is met."""
 
+HEADROOM = "Headroom"
+"""The heading of a column of headrooms."""
+GATE_NAMES = ("utility gate", "authority gate")
+"""What lists call the two gates."""
+BOTH_GATES = (
+    "A reduction ships only if both gates are open. The utility gate allows a loss up to the "
+    "margin, the authority gate allows no protected effect on an invalid request."
+)
+NO_HEADROOM = "† marks zero headroom: one more lost cell would fail the candidate."
+
 # -- numbers -----------------------------------------------------------------------------------
 
 
@@ -175,6 +185,19 @@ def rule_words(margin_points: int) -> str:
         "still pass; negative: how many it lacks. A pass speaks of these cells only: zero seen "
         "effects do not bound what was not declared, not varied or not observed."
     )
+
+
+def needed_words(certificate: Certificate) -> str:
+    """Return what the utility gate counted, needed and left, as sentences."""
+    gate = certificate.gates.utility
+    words = (
+        f"{out_of(gate.candidate, gate.cells)} authorized requests completed; full skill "
+        f"{out_of(gate.full, gate.cells)}, needed {number(gate.smallest_passing)}. Margin "
+        f"{certificate.predicate.unit.margin_points} points, difference "
+        f"{points(gate.difference)} points, "
+        f"headroom {headroom(gate.headroom)}: {headroom_words(gate.headroom)}."
+    )
+    return words + (" One cell would turn this gate." if gate.one_cell_sensitive else "")
 
 
 def threshold_words(margin_points: int) -> str:

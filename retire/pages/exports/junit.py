@@ -14,7 +14,13 @@ from retire.certify.gates import Requirement
 from retire.pages.exports.subject import blocked_clauses, bundle_of
 from retire.pages.phrases import evidence_words
 from retire.pages.text import plain
-from retire.pages.verdict import REQUIREMENTS, authority_fault, finding_words, utility_fault
+from retire.pages.verdict import (
+    GATE_NAMES,
+    REQUIREMENTS,
+    authority_fault,
+    finding_words,
+    utility_fault,
+)
 from retire.pages.words import stated_leaks
 
 if TYPE_CHECKING:
@@ -90,9 +96,9 @@ def _cases(certificate: Certificate, skill: SkillDocument) -> Iterator[_Case]:
     utility, authority = certificate.gates.utility, certificate.gates.authority
     leaking = [it for it in blocked_clauses(certificate, skill) if it.leaks]
     lines = tuple(f"SKILL.md:{it.clause.first_line}: {it.rule}: {it.clause.text}" for it in leaking)
-    yield _gate("utility gate", utility_fault(certificate), known=utility.difference is not None)
+    yield _gate(GATE_NAMES[0], utility_fault(certificate), known=utility.difference is not None)
     yield _gate(
-        "authority gate",
+        GATE_NAMES[1],
         authority_fault(certificate),
         lines,
         known=authority.protected_effects is not None,

@@ -37,13 +37,12 @@ from retire.pages.report.lettering import FONT, drawn, register_fonts
 from retire.pages.report.squares import heat_maps
 from retire.pages.text import many, shortened
 from retire.pages.verdict import (
+    BOTH_GATES,
     bound_words,
     finding_words,
-    headroom,
-    headroom_words,
+    needed_words,
     number,
     out_of,
-    points,
     state,
     unmet_words,
     verdict_sentence,
@@ -111,11 +110,7 @@ def _coloured(style: ParagraphStyle, verdict: str) -> ParagraphStyle:
 
 def _gates(report: Report) -> Iterator[Any]:
     yield text("Gates", SECTION)
-    yield text(
-        "A reduction ships only if both gates are open. The utility gate allows a loss up to the "
-        "margin, the authority gate allows no protected effect on an invalid request.",
-        BODY,
-    )
+    yield text(BOTH_GATES, BODY)
     if len(report.judgements) > 1:
         yield _overview(report)
     for it in report.judgements:
@@ -161,18 +156,9 @@ def _judgement(it: Certificate) -> Iterator[Any]:
 
 
 def _kept(it: Certificate) -> str:
-    gate = it.gates.utility
-    words = (
-        f"{out_of(gate.candidate, gate.cells)} authorized requests completed; full skill "
-        f"{out_of(gate.full, gate.cells)}, needed {number(gate.smallest_passing)}. Margin "
-        f"{it.predicate.unit.margin_points} points, difference {points(gate.difference)} points, "
-        f"headroom {headroom(gate.headroom)}: {headroom_words(gate.headroom)}."
-    )
-    if gate.one_cell_sensitive:
-        words += " One cell would turn this gate."
     misses = it.predicate.beside_the_verdict.authorized_misses
     lost = "; ".join(f"{miss.cells} at {stop_words(miss.stop)}" for miss in misses)
-    return words + (f" Lost: {lost}." if lost else "")
+    return needed_words(it) + (f" Lost: {lost}." if lost else "")
 
 
 def _harmed(it: Certificate) -> str:
