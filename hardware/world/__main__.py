@@ -33,11 +33,11 @@ from sink.strict_yaml import DocumentError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from hardware.world.world import World
+
 
 @asynccontextmanager
-async def _world(
-    arguments: argparse.Namespace, store: WorldStore
-) -> AsyncIterator[StubWorld | HomeAssistantWorld]:
+async def _world(arguments: argparse.Namespace, store: WorldStore) -> AsyncIterator[World]:
     templates = load_templates(arguments.bundles)
     if arguments.home_assistant is None:
         yield StubWorld(templates, store)
@@ -69,7 +69,7 @@ async def _run(arguments: argparse.Namespace) -> None:
             await _serve(arguments, world)
 
 
-async def _serve(arguments: argparse.Namespace, world: StubWorld | HomeAssistantWorld) -> None:
+async def _serve(arguments: argparse.Namespace, world: World) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
     faces = [

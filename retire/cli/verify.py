@@ -47,10 +47,10 @@ def verify(
         raise InputError("no certificate here", where=str(path), mend="Name a run's folder")
     trusted = read_trusted(trust) if trust is not None else None
     catalog = chosen_catalog(deployments, read_settings(), asks=False)
+    root = path if path.is_dir() else run_of(path)
     if not path.is_dir():
         # Before its run is looked for: a file that is none lies in none.
         open_certificate(read_envelope(read_bytes(path), str(path)), str(path))
-    root = path if path.is_dir() else run_of(path)
     run = RunVerifier(root, catalog, trusted, against or [])
     worst = 0
     for certificate in certificates:

@@ -18,6 +18,7 @@ from retire.domain.errors import InputError
 from retire.store import RunStore, database
 from retire.store.database import migrate, open_database, writing
 from retire.store.registry import NewRun, Registry, RepeatedKeyError
+from tests.contract.test_store_of_runs import PLAN
 from tests.databases import KINDS, fresh_database
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(
 def test_a_run_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     store = RunStore(path)
-    store.bind("plan", {})
+    store.bind(PLAN)
     store.close()
     engine = open_database(f"sqlite:///{path}")
     with writing(engine) as connection:
@@ -290,7 +291,7 @@ def test_a_run_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     engine.dispose()
     store = RunStore(path)
     with pytest.raises(InputError, match="newer version"):
-        store.bind("plan", {})
+        store.bind(PLAN)
     store.close()
 
 

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from retire.certify.certificate import LIVE_TYPE
-from retire.certify.envelope import sign_statement
+from retire.certify.certificate import LIVE_TYPE, Certificate
+from retire.certify.envelope import sign_certificate
+from retire.domain.document import as_document
+from retire.runner.folder import write_document
 from tests.integration.commands import PANEL, REPOSITORY, Done, retire, workshop
 
 if TYPE_CHECKING:
@@ -88,7 +90,8 @@ def test_a_replay_cannot_be_signed_as_live(identity: dict[str, str] | None, tmp_
     said["predicate"]["first_lines"] = said["predicate"]["first_lines"][1:]
     if identity is not None:
         said["predicate"]["unit"]["deployment"]["identity"] = identity
-    path.write_text(json.dumps(sign_statement(said, Ed25519PrivateKey.generate())))
+    certificate = as_document(Certificate, said)
+    write_document(path, sign_certificate(certificate, Ed25519PrivateKey.generate()))
     verified = retire("verify", path)
     assert verified.code == 1, verified.said
     assert "BROKEN" in verified.out
