@@ -7,7 +7,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, with_config
 
@@ -163,7 +163,7 @@ async def serve(
 
 @asynccontextmanager
 async def listening(
-    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[object, object, None]],
+    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]],
     listen: Callable[..., Awaitable[asyncio.Server]],
 ) -> AsyncIterator[asyncio.Server]:
     """Yield a server whose connections that are still open end with it.

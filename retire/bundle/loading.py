@@ -28,6 +28,16 @@ if TYPE_CHECKING:
     from sink.contract import Contract
 
 
+def read_file(path: Path) -> bytes:
+    """Read a file that the operator named; raises InputError with advice."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", where=str(path), mend="Check the path"
+        ) from error
+
+
 def read_files(folder: Path) -> dict[str, bytes]:
     """Read the files of a bundle folder.
 
@@ -68,10 +78,7 @@ def load_bundle(folder: Path) -> Bundle:
 def bundle_id(folder: Path) -> str:
     """Return the id that a folder's ``bundle.yaml`` gives; raises InputError as load_bundle."""
     path = folder / "bundle.yaml"
-    try:
-        return read_yaml(BundleCard, path.read_bytes(), str(path)).id
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    return read_yaml(BundleCard, read_file(path), str(path)).id
 
 
 def build_bundle(files: Mapping[str, bytes], where: str) -> Bundle:

@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.bundle import load_bundle
-from retire.certify.counts import certify_counts, read_counts, recompute_tests
-from retire.certify.gates import Verdict
-from retire.cli.asked import Asked
 from retire.cli.console import LiveProgress, carry_out, say, say_error
 from retire.cli.deploying import (
     BudgetOption,
@@ -23,23 +19,18 @@ from retire.cli.deploying import (
     chosen_deployment,
     read_measurements,
 )
-from retire.cli.exporting import Exports, make_room
 from retire.cli.inputs import protocol_for, read_input, read_skill
-from retire.cli.signing import write_certificates
-from retire.deployments import EMBEDDED
-from retire.deployments.budget import read_budget
 from retire.domain.cell import CANDIDATES, Condition
 from retire.domain.digests import sha256
 from retire.domain.errors import InputError
 from retire.domain.evidence import Evidence
-from retire.pages.counts import counts_table, tests_table
-from retire.pages.words import certify_words, stated_leaks, told_words
 from retire.runner.folder import write_document
 from retire.settings import read_settings
-from retire.wiring import Request, execute, missing_cells, prepare
 
 if TYPE_CHECKING:
     from retire.certify.certificate import Certificate
+    from retire.certify.gates import Verdict
+    from retire.cli.asked import Asked
 
 EVIDENCE = tuple(kind for kind in Evidence if kind not in {Evidence.MIXED, Evidence.UNKNOWN})
 """The kinds that ``--accept-evidence`` takes."""
@@ -53,6 +44,8 @@ def register(app: typer.Typer) -> None:
 
 def exit_code(verdict: Verdict, evidence: Evidence, accepted: list[str] | None) -> int:
     """Return 0 pass, 1 fail, 3 incomplete, 4 pass on evidence that is not live or accepted."""
+    from retire.certify.gates import Verdict
+
     if verdict is Verdict.FAIL:
         return 1
     if verdict is Verdict.INCOMPLETE:
@@ -109,8 +102,14 @@ def certify(
     ] = None,
 ) -> None:
     """Certify one reduction: run the cells it needs, judge, explain, and sign."""
+    from retire.bundle import load_bundle
+    from retire.cli.asked import Asked
+    from retire.cli.exporting import Exports
+    from retire.deployments import EMBEDDED
+    from retire.deployments.budget import read_budget
+
     if counts is not None:
-        say(counts_table(certify_counts(read_counts(read_input(counts), str(counts)))))
+        say(_gates_of(counts))
         return
     if path is None or candidate is None or not deployment:
         raise InputError(
@@ -166,6 +165,13 @@ def _place(asked: Asked) -> Path:
     return Path("runs") / f"certify-{name}-{_file_name(asked)}"
 
 
+def _gates_of(counts: Path) -> str:
+    from retire.certify.counts import certify_counts, read_counts
+    from retire.pages.counts import counts_table
+
+    return counts_table(certify_counts(read_counts(read_input(counts), str(counts))))
+
+
 def _file_name(asked: Asked) -> str:
     # A server's deployments may have names that make no file name.
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', asked.deployment)}-{asked.placement}"
@@ -173,6 +179,10 @@ def _file_name(asked: Asked) -> str:
 
 def _here(asked: Asked, out: Path | None) -> tuple[str, Certificate]:
     """Certify on this machine; returns the words and the certificate."""
+    from retire.cli.signing import write_certificates
+    from retire.pages.words import certify_words
+    from retire.wiring import Request, execute, missing_cells, prepare
+
     settings = read_settings()
     place = out or _place(asked)
     request = Request(
@@ -204,8 +214,11 @@ def _there(
     asked: Asked, server: str, run: str | None, out: Path | None, *, insecure_http: bool
 ) -> tuple[str, Certificate]:
     """Certify on a server, and keep the certificate; returns the words and the certificate."""
+    from retire.cli.exporting import make_room
+    from retire.pages.words import stated_leaks, told_words
+
     try:
-        from retire.cli.remote import certify_on_server  # noqa: PLC0415  # an extra
+        from retire.cli.remote import certify_on_server  # an extra
     except ModuleNotFoundError as error:
         raise InputError(
             f"a server is asked through the package {error.name}, which is not installed",
@@ -259,4 +272,7 @@ def stats(
     counts: Annotated[Path, typer.Option(help="A file of published counts.")],
 ) -> None:
     """Recompute the hypothesis tests from published counts."""
+    from retire.certify.counts import read_counts, recompute_tests
+    from retire.pages.counts import tests_table
+
     say(tests_table(recompute_tests(read_counts(read_input(counts), str(counts)))))

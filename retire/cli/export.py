@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from retire.cli.console import say
-from retire.cli.exporting import make_room
 from retire.domain.errors import InputError
-from retire.verify.run import SealedRun
+
+if TYPE_CHECKING:
+    from retire.verify.run import SealedRun
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +30,8 @@ def export(
     ] = None,
 ) -> None:
     """Write a run's cells as a table (Parquet) or as logs that another viewer opens."""
+    from retire.verify.run import SealedRun
+
     if parquet is None and inspect is None:
         raise InputError(
             "there is nothing to write",
@@ -47,8 +50,10 @@ def export(
 
 
 def _parquet(run: SealedRun, path: Path) -> None:
+    from retire.cli.exporting import make_room
+
     try:
-        from retire.pages.exports.parquet import write_parquet  # noqa: PLC0415
+        from retire.pages.exports.parquet import write_parquet
     except ModuleNotFoundError as error:
         raise _not_installed("Parquet files", "pyarrow", "data", error) from error
     make_room(path, "--parquet")
@@ -58,7 +63,7 @@ def _parquet(run: SealedRun, path: Path) -> None:
 
 def _inspect(run: SealedRun, path: Path) -> None:
     try:
-        from retire.pages.exports.inspect_log import write_inspect  # noqa: PLC0415
+        from retire.pages.exports.inspect_log import write_inspect
     except ModuleNotFoundError as error:
         raise _not_installed("Inspect AI logs", "inspect-ai", "inspect", error) from error
     written = write_inspect(run, path)
@@ -88,6 +93,8 @@ def _check_name(path: Path, suffix: str, option: str) -> None:
 
 
 def _check_logs(path: Path) -> None:
+    from retire.cli.exporting import make_room
+
     if path.suffix == ".eval":
         make_room(path, "--inspect")
         return

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.certify.envelope import open_certificate, read_envelope
-from retire.cli.certify import exit_code
 from retire.cli.console import say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog
 from retire.cli.inputs import many
@@ -16,10 +14,9 @@ from retire.domain.errors import InputError, RetireError
 from retire.runner.folder import read_bytes
 from retire.runner.purging import refuse_purged
 from retire.settings import read_settings
-from retire.store.keys import certifier_key, public_hex, read_trusted
-from retire.verify.check import Verification
-from retire.verify.run import SealedRun
-from retire.wiring import RunVerifier, run_of
+
+if TYPE_CHECKING:
+    from retire.verify.check import Verification
 
 
 def register(app: typer.Typer) -> None:
@@ -41,6 +38,11 @@ def verify(
     deployments: DeploymentsOption = None,
 ) -> None:
     """Check certificates: signatures, digests, records, prompts, roots, gates."""
+    from retire.certify.envelope import open_certificate, read_envelope
+    from retire.cli.certify import exit_code
+    from retire.store.keys import read_trusted
+    from retire.wiring import RunVerifier, run_of
+
     refuse_purged(path)
     certificates = sorted((path / "certificates").glob("*.json")) if path.is_dir() else [path]
     if not certificates:
@@ -107,6 +109,9 @@ def keys(
     ] = None,
 ) -> None:
     """Print public keys, in the form that --trust reads."""
+    from retire.store.keys import certifier_key, public_hex
+    from retire.verify.run import SealedRun
+
     settings = read_settings()
     say("# certifier of this machine")
     say(public_hex(certifier_key(settings.home)))

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from retire.bundle import build_bundle, read_files
-from retire.bundle.loading import template_digest
 from retire.certify.certificate import Certificate, StatedPlan, Surroundings
 from retire.certify.certifying import certify, placements
 from retire.certify.envelope import open_certificate, read_envelope
@@ -21,31 +19,34 @@ from retire.certify.joining import RECORDS, Records, join, leaks_without_row, ou
 from retire.certify.rereading import rereading_of
 from retire.certify.separation import separation_of
 from retire.certify.stability import Measurements, stated_of
-from retire.domain.digests import merkle_root, sha256
+from retire.domain.digests import merkle_root
 from retire.domain.document import (
-    Document,
     DocumentFault,
-    as_document,
     read_document,
-    read_unique,
 )
-from retire.domain.errors import EvidenceError, InputError, RetireError
+from retire.domain.errors import EvidenceError, RetireError
 from retire.domain.evidence import Evidence
 from retire.domain.seal import Seal, heads_of
 from retire.domain.trace import TraceRow, record_root
-from retire.matrix import STUB_WORLD, Plan, PlanStatement, fix_plan
+from retire.matrix import STUB_WORLD
 from retire.prompts import build_prompt
 from retire.runner.folder import RunFolder, read_bytes
 from retire.runner.job import PlacedTexts, cell_job
-from retire.runner.purging import refuse_purged
-from retire.runner.reducing import FoundReduction, GivenReduction, KeptReduction
+from retire.verify.inputs import (
+    RESTORE,
+    bytes_of,
+    damaged,
+    deleted_of,
+    read_file,
+    read_plan,
+    read_reductions,
+    require,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from retire.bundle import Bundle
-    from retire.bundle.bundle import Digests
     from retire.certify.hypotheses import Hypotheses
     from retire.certify.joining import Finding
     from retire.certify.stability import Stated
@@ -54,9 +55,6 @@ if TYPE_CHECKING:
     from retire.domain.outcome import Outcome
     from retire.domain.trace import Trace
     from retire.prompts import Prompt
-
-_RESTORE = "Restore the folder as the run left it, or run again in a new one"
-_Model = TypeVar("_Model", bound=Document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +174,7 @@ class TraceFile:
 
     def _silent(self, error: OSError) -> EvidenceError:
         return EvidenceError(
-            f"the traces cannot be read: {error.strerror}", where=str(self._path), mend=_RESTORE
+            f"the traces cannot be read: {error.strerror}", where=str(self._path), mend=RESTORE
         )
 
 
@@ -202,10 +200,10 @@ class SealedRun:
         self.plan, self.bundles = read_plan(folder)
         self.reductions = read_reductions(folder, self.plan, self.bundles)
         for path in (folder.seal, folder.traces):
-            _require(path, "a finished run")
-        seal = _read(Seal, folder.seal)
+            require(path, "a finished run")
+        seal = read_file(Seal, folder.seal)
         self.traces = TraceFile(folder.traces)
-        files = {name: _bytes_of(folder.records / f"{name}.jsonl") for name in RECORDS}
+        files = {name: bytes_of(folder.records / f"{name}.jsonl") for name in RECORDS}
         self.records = Records(
             rows=self.traces,
             files=files,
@@ -254,7 +252,7 @@ class SealedRun:
         path = self.folder.stability
         if not path.exists():
             return {}
-        measured = _read(Measurements, path).measurements
+        measured = read_file(Measurements, path).measurements
         return stated_of(measured, self.plan.statement.deployments, self.plan.statement.skills)
 
     # -- certificates ----------------------------------------------------------------------
@@ -331,7 +329,7 @@ class SealedRun:
             if cell not in declared or cell in places:
                 fault = "stands twice" if cell in places else "is not declared by the plan"
                 where = f"{self.folder.traces}:{index + 1}"
-                raise EvidenceError(f"the cell {cell.key} {fault}", where=where, mend=_RESTORE)
+                raise EvidenceError(f"the cell {cell.key} {fault}", where=where, mend=RESTORE)
             places[cell] = index
         return places
 
@@ -347,113 +345,6 @@ class SealedRun:
         return build_prompt(job.model_facing, job.tools, job.request, snapshot, job.envelope)
 
 
-# -- parts that a run has before it is sealed ----------------------------------------------
-
-
-def read_plan(folder: RunFolder) -> tuple[Plan, Mapping[str, Bundle]]:
-    """Read plan and bundles from a run's own copies.
-
-    Raises:
-        InputError: There is no plan: not the folder of a run. Or it was purged.
-        EvidenceError: The plan is damaged, or a copy is missing or not the file that it names.
-    """
-    refuse_purged(folder.root)
-    _require(folder.plan, "a run")
-    statement = _read(PlanStatement, folder.plan)
-    protocol = statement.protocol
-    if missing := set(protocol.bundles) - statement.bundles.keys():
-        fault = DocumentFault(f"bundles.{min(missing)}", "it is missing")
-        raise damaged(str(folder.plan), fault)
-    bundles = {
-        key: _read_copy(folder.bundles / key, statement.bundles[key]) for key in protocol.bundles
-    }
-    plan = fix_plan(
-        protocol,
-        {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
-        {key: bundle.digests for key, bundle in bundles.items()},
-        statement.deployments,
-        statement.candidates,
-        statement.world,
-    )
-    return plan, bundles
-
-
-def _read_copy(folder: Path, named: Digests) -> Bundle:
-    try:
-        files = read_files(folder)
-    except InputError as error:
-        raise EvidenceError(error.what, where=error.where, mend=_RESTORE) from error
-    present = {
-        "SKILL.md": (named.skill, sha256(files["SKILL.md"])),
-        "ledger.yaml": (named.ledger, sha256(files["ledger.yaml"])),
-        "contract.yaml": (named.contract, sha256(files["contract.yaml"])),
-        "effect.yaml": (named.effect, sha256(files["effect.yaml"])),
-        "world.yaml or tasks.yaml": (named.template, template_digest(files)),
-    }
-    changed = [name for name, (wanted, found) in present.items() if wanted != found]
-    if changed:
-        raise EvidenceError(
-            f"the run's copy is not the file that its plan names: {', '.join(changed)}",
-            where=str(folder),
-            mend=_RESTORE,
-        )
-    try:
-        return build_bundle(files, str(folder))
-    except InputError as error:
-        raise EvidenceError(
-            f"the run's copy cannot be used: {error.what}", where=error.where, mend=_RESTORE
-        ) from error
-
-
-def read_reductions(
-    folder: RunFolder, plan: Plan, bundles: Mapping[str, Bundle]
-) -> dict[tuple[str, str], KeptReduction]:
-    """Read the reduction of every deployment and bundle, as far as it is there.
-
-    Raises:
-        EvidenceError: A description is damaged, or names a clause that the skill does not have.
-    """
-    found = {}
-    for deployment in plan.protocol.deployments:
-        for key in plan.protocol.bundles:
-            place = folder.reduction(deployment, key)
-            found[deployment, key] = KeptReduction(
-                _read_description(place / "reduction.json", bundles[key]),
-                _bytes_of(place / "SKILL.md"),
-                _bytes_of(place / "trials.jsonl"),
-            )
-    return found
-
-
-def deleted_of(
-    reductions: Mapping[tuple[str, str], KeptReduction],
-) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the clauses that each reduction deleted, for those that are there."""
-    return {
-        pair: item.described.deleted
-        for pair, item in reductions.items()
-        if item.described is not None
-    }
-
-
-def _read_description(path: Path, bundle: Bundle) -> GivenReduction | FoundReduction | None:
-    data = _bytes_of(path)
-    if data is None:
-        return None
-    try:
-        value = read_unique(data)
-        given = isinstance(value, dict) and value.get("given") is True
-        described: GivenReduction | FoundReduction = (
-            as_document(GivenReduction, value) if given else as_document(FoundReduction, value)
-        )
-    except DocumentFault as fault:
-        raise damaged(str(path), fault) from fault
-    ids = {clause.id for clause in bundle.skill.clauses}
-    if unknown := [clause for clause in described.deleted if clause not in ids]:
-        raise damaged(str(path), DocumentFault("deleted", f"the skill has no clause {unknown[0]}"))
-    return described
-
-
 def read_certificates(folder: Path) -> tuple[SignedCertificate, ...]:
     """Return the certificates of a folder, by name; one that cannot be believed says why."""
     return tuple(_certificate(path) for path in sorted(folder.glob("*.json")))
@@ -467,33 +358,3 @@ def _certificate(path: Path) -> SignedCertificate:
         return SignedCertificate(path.stem, envelope, signer, item)
     except RetireError as error:
         return SignedCertificate(path.stem, envelope, fault=error.what)
-
-
-def damaged(where: str, fault: DocumentFault) -> EvidenceError:
-    """Return the error of a file of a run that is not as a run writes it."""
-    return EvidenceError(
-        f"this is not what a run writes here ({str(fault)[:200]})", where=where, mend=_RESTORE
-    )
-
-
-def _require(path: Path, of: str) -> None:
-    if not path.exists():
-        raise InputError(
-            "the file is missing", where=str(path), mend=f"Is this the folder of {of}?"
-        )
-
-
-def _read(model: type[_Model], path: Path) -> _Model:
-    try:
-        return read_document(model, _bytes_of(path) or b"")
-    except DocumentFault as fault:
-        raise damaged(str(path), fault) from fault
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes() if path.is_file() else None
-    except OSError as error:
-        raise EvidenceError(
-            f"the file cannot be read: {error.strerror}", where=str(path), mend=_RESTORE
-        ) from error

@@ -15,7 +15,7 @@ from retire.pages.counting import Counts
 from retire.pages.html.heat import heat_maps
 from retire.reduce import Trial
 from retire.runner.reducing import GivenReduction
-from retire.verify.run import damaged, deleted_of
+from retire.verify.inputs import damaged, deleted_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from retire.deployments import EMBEDDED
 from retire.domain.evidence import Evidence
 from retire.pages.html.index import TraceIndex
 from retire.pages.html.review import Review
-from retire.verify.run import deleted_of, read_plan, read_reductions
+from retire.verify.inputs import deleted_of, read_plan, read_reductions
 from retire.wiring.verification import RunVerifier
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from retire.domain.errors import EvidenceError, IncompleteError
 from retire.domain.trace import Trace, TraceRow
 from retire.pages.html.index import TraceIndex
 from retire.store.tables import ATTEMPTS, TRACES
-from retire.verify.run import damaged
+from retire.verify.inputs import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
