@@ -151,7 +151,7 @@ class TraceFile:
             hashes.append(row.hash)
         if outcomes != self.outcomes:  # else the root would not speak of what was judged
             raise EvidenceError(
-                "the traces were changed while they were read", where=str(self._path), mend=_RESTORE
+                "the traces were changed while they were read", where=str(self._path), mend=RESTORE
             )
         ordered = sorted(zip([it.cell for it in outcomes], leaves, strict=True))
         return merkle_root([leaf for _, leaf in ordered]), record_root(hashes)
