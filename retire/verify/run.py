@@ -94,8 +94,6 @@ class TraceFile:
 
     Attributes:
         outcomes: What the certifier reads of each row, in the order of the chain.
-        outcome_root: Over the leaves in cell order.
-        record_root: Over the hashes in chain order.
 
     Raises:
         EvidenceError: A row is not what a run writes; names its line.
@@ -105,16 +103,9 @@ class TraceFile:
         self._path = path
         self._places: list[int] = []
         self.outcomes: list[Outcome] = []
-        leaves: list[tuple[Cell, bytes]] = []
-        hashes: list[str] = []
         for place, row in self._walk():
             self._places.append(place)
-            outcome = row.body.outcome()
-            self.outcomes.append(outcome)
-            leaves.append((outcome.cell, row.body.leaf()))
-            hashes.append(row.hash)
-        self.outcome_root = merkle_root([leaf for _, leaf in sorted(leaves)])
-        self.record_root = record_root(hashes)
+            self.outcomes.append(row.body.outcome())
 
     def __iter__(self) -> Iterator[TraceRow]:
         """Yield each row in the order of the chain."""
@@ -137,6 +128,33 @@ class TraceFile:
                 return self._read(file.readline(), index + 1)
         except OSError as error:
             raise self._silent(error) from error
+
+    @property
+    def outcome_root(self) -> str:
+        """The Merkle root over the leaves in cell order."""
+        return self._roots[0]
+
+    @property
+    def record_root(self) -> str:
+        """The Merkle root over the hashes in chain order."""
+        return self._roots[1]
+
+    @cached_property
+    def _roots(self) -> tuple[str, str]:
+        """Both roots; looking at a run needs neither, and leaves take as long as reading."""
+        outcomes: list[Outcome] = []
+        leaves: list[bytes] = []
+        hashes: list[str] = []
+        for row in self:
+            outcomes.append(row.body.outcome())
+            leaves.append(row.body.leaf())
+            hashes.append(row.hash)
+        if outcomes != self.outcomes:  # else the root would not speak of what was judged
+            raise EvidenceError(
+                "the traces were changed while they were read", where=str(self._path), mend=RESTORE
+            )
+        ordered = sorted(zip([it.cell for it in outcomes], leaves, strict=True))
+        return merkle_root([leaf for _, leaf in ordered]), record_root(hashes)
 
     def _walk(self) -> Iterator[tuple[int, TraceRow]]:
         place = 0

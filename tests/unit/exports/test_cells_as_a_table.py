@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from retire.domain.errors import EvidenceError, InputError
+from retire.domain.trace import outcome_root, record_root
 from retire.pages.exports.columns import COLUMNS, arguments_json
 from retire.verify.run import SealedRun
 
@@ -106,6 +107,17 @@ def test_a_trace_of_no_declared_cell_is_named(sealed):
     with pytest.raises(EvidenceError) as caught:
         written(root)
     assert caught.value.where.endswith(f"traces.jsonl:{len(lines) + 1}")
+
+
+def test_the_roots_speak_of_the_traces_that_were_read_first(sealed):
+    root = sealed()
+    whole, changed = SealedRun(root).traces, SealedRun(root).traces
+    assert whole.outcome_root == outcome_root(row.body for row in whole)
+    assert whole.record_root == record_root([row.hash for row in whole])
+    lines = (root / "traces.jsonl").read_text().splitlines()
+    (root / "traces.jsonl").write_text("\n".join(reversed(lines)) + "\n")
+    with pytest.raises(EvidenceError, match="changed while they were read"):
+        assert changed.outcome_root
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path):
