@@ -17,7 +17,6 @@ from retire.domain.cell import Condition
 from retire.runner.camera_record import Status
 from tests.integration.camera_home import (
     BUNDLE,
-    HASS,
     ROOT,
     Camera,
     Home,
@@ -26,12 +25,10 @@ from tests.integration.camera_home import (
     write_secret,
 )
 from tests.integration.camera_rig import bench_rig, in_session
+from tests.integration.homeassistants import needs_home_assistant
 from tests.unit.camera.streams import sha
 
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(not HASS.exists(), reason="no Home Assistant is installed here"),
-]
+pytestmark = [pytest.mark.integration, needs_home_assistant]
 
 
 @pytest.fixture(scope="module")
