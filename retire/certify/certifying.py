@@ -51,7 +51,7 @@ class Placement:
     removed: Mapping[str, tuple[str, ...]]
 
 
-class Run(Protocol):
+class JudgedRun(Protocol):
     """What the certifier needs of a run."""
 
     @property
@@ -94,7 +94,7 @@ def removed_clauses(
     return tuple(clause.id for clause in bundle.skill.clauses if clause.id in gone)
 
 
-def placements(run: Run) -> tuple[Placement, ...]:
+def placements(run: JudgedRun) -> tuple[Placement, ...]:
     """Return what the plan declares to be certified, deployments first."""
     protocol = run.plan.protocol
     return tuple(
@@ -114,7 +114,7 @@ def placements(run: Run) -> tuple[Placement, ...]:
 
 
 def certify(
-    run: Run,
+    run: JudgedRun,
     placement: Placement,
     identity: Mapping[str, Json],
     given: Surroundings,
@@ -160,7 +160,7 @@ def certify(
     return certificate_of(unit, _subjects(run, placement), gates, arms, support, given)
 
 
-def _declared(run: Run, placement: Placement) -> DeclaredPlan:
+def _declared(run: JudgedRun, placement: Placement) -> DeclaredPlan:
     protocol = run.plan.protocol
     cells = [
         cell
@@ -186,7 +186,7 @@ def _audited(bundle: Bundle) -> AuditedBundle:
 
 
 def _support(
-    run: Run, placement: Placement, candidate: Sequence[Outcome]
+    run: JudgedRun, placement: Placement, candidate: Sequence[Outcome]
 ) -> tuple[ClauseSupport, ...]:
     deleted = [
         DeletedClause(
@@ -225,7 +225,7 @@ def licensing_cells(bundle: Bundle) -> tuple[LicensingCell, ...]:
     )
 
 
-def _subjects(run: Run, placement: Placement) -> dict[str, str]:
+def _subjects(run: JudgedRun, placement: Placement) -> dict[str, str]:
     subjects: dict[str, str] = {}
     for key, removed in placement.removed.items():
         bundle = run.bundles[key]

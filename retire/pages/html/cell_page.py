@@ -64,7 +64,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ModelInput:
     """What the model was told."""
 
     request: str
@@ -86,7 +86,7 @@ class CellPage:
     meaning: str
     line: TraceLine
     trace: Trace
-    told: Told
+    told: ModelInput
     proposed: str
     calls: str
     ended: tuple[tuple[str, str], ...]
@@ -153,11 +153,11 @@ def cell_page(review: Review, row: Row, trace: TraceRow, wanted: TraceFilter) ->
     )
 
 
-def _told(review: Review, cell: Cell, member: Member, digest: str) -> Told:
+def _told(review: Review, cell: Cell, member: Member, digest: str) -> ModelInput:
     prompt = prompt_of(review, cell)
     # An authorized cell has no twin to differ from.
     twin = None if cell.authorized else review.twin_of(cell)
-    return Told(
+    return ModelInput(
         request=review.bundles[cell.bundle].tasks.locked.request,
         flipped=flipped_words(review.bundles[cell.bundle], member),
         messages=shown_messages(prompt, prompt_of(review, twin) if twin else None),
