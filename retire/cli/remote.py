@@ -25,6 +25,7 @@ from retire.cli.client import Server, UnreachableError, check_token
 from retire.cli.console import INTERRUPTED, LiveProgress
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import EvidenceError, IncompleteError, InputError
+from retire.domain.run_state import OPEN_STATES
 from retire.domain.trace import Trace
 from retire.pages.exports.subject import bundle_of
 from retire.pages.text import shortened
@@ -72,7 +73,7 @@ class _Run(_Told):
     @property
     def going_on(self) -> bool:
         """Whether it may still change by itself."""
-        return self.state in {"queued", "running"}
+        return self.state in OPEN_STATES
 
 
 class _Purged(_Told):

@@ -12,6 +12,7 @@ from pydantic.json_schema import models_json_schema
 from retire.certify.envelope import PAYLOAD_TYPE, Signature, SignedEnvelope, Signer
 from retire.domain.cell import Cell, Condition, Sample
 from retire.domain.outcome import D2Outcome
+from retire.domain.run_state import RunState
 from retire.domain.trace import (
     D2,
     D3,
@@ -22,7 +23,7 @@ from retire.domain.trace import (
     Trace,
 )
 from retire.service.answers import run_answer
-from retire.service.port import BundleRow, RunRow, RunState, TraceAnswer
+from retire.service.port import BundleRow, RunRow, TraceAnswer
 from retire.service.problems import MEDIA_TYPE, Fault, Kind, Problem, ProblemError
 from retire.service.requests import CertifyRequest, EnvelopeRequest
 from sink.proposal import RawAnswer
@@ -84,7 +85,7 @@ TRACE_EXAMPLE = TraceAnswer(
         d1=ProposalStage(outcome="proposal", rule="", tool="open_stream", arguments={}),
         d2=D2(
             outcome=D2Outcome.DENY,
-            basis="canonical",
+            basis="",
             reason="principal_mismatch",
             detail="",
             parameter="",

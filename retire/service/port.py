@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,6 +11,7 @@ from retire.certify.gates import Verdict
 from retire.domain.document import Document, Word
 from retire.domain.evidence import Evidence
 from retire.domain.outcome import D1Outcome
+from retire.domain.run_state import RunState
 from retire.domain.trace import D2, D3, CellName, Trace
 
 if TYPE_CHECKING:
@@ -22,25 +22,6 @@ if TYPE_CHECKING:
     from retire.domain.cell import Condition
     from retire.domain.document import JsonData
     from retire.domain.outcome import D2Outcome
-
-
-class RunState(StrEnum):
-    """Where a run stands."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    COMPLETE = "complete"
-    """Every declared cell has evidence and the certificate is signed."""
-    INCOMPLETE = "incomplete"
-    """It ended without evidence for some cells; the certificate says so."""
-    FAILED = "failed"
-    """It could not run at all; ``error`` says why and how to mend it."""
-    CANCELLED = "cancelled"
-
-    @property
-    def going_on(self) -> bool:
-        """Whether it may still change by itself."""
-        return self in {RunState.QUEUED, RunState.RUNNING}
 
 
 @dataclass(frozen=True, slots=True)

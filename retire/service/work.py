@@ -13,9 +13,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from retire.certify.envelope import sign_certificate
 from retire.domain.errors import EvidenceError, IncompleteError, RetireError
+from retire.domain.run_state import RunState
 from retire.runner.folder import RunFolder, write_whole
 from retire.service.apart import apart
-from retire.service.port import RunState
 from retire.service.queries import stage_counts
 from retire.service.stored import StoredRequest, prepare_stored
 from retire.store import RunStore

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from sqlalchemy import and_, func, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
+from retire.domain.run_state import OPEN_STATES, RunState
 from retire.store.database import NUMBER_LOCK, take_turns, writing
 from retire.store.registry_tables import KEYS, RUNS, TOKENS
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 Columns: TypeAlias = Mapping[str, str | int | None]
 """Values of a run's columns, by name."""
-
-OPEN_STATES = ("queued", "running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class Registry:
                     )
                 take_turns(connection, NUMBER_LOCK)
                 last = connection.execute(select(func.max(RUNS.c.number))).scalar() or 0
-                row = {**asdict(run), "number": last + 1, "state": "queued"}
+                row = {**asdict(run), "number": last + 1, "state": RunState.QUEUED}
                 connection.execute(insert(RUNS), row)
         except IntegrityError:
             if key is not None:
@@ -166,7 +165,7 @@ class Registry:
             )
             connection.execute(
                 update(RUNS)
-                .where(RUNS.c.id == run, RUNS.c.state == "queued")
+                .where(RUNS.c.id == run, RUNS.c.state == RunState.QUEUED)
                 .values(state="cancelled", ended_at=now)
             )
 
@@ -204,7 +203,7 @@ class Registry:
                     RUNS.c.lease_owner == row.lease_owner,
                 ),
             )
-            values = {"lease_owner": lease, "lease_until": now + seconds, "state": "running"}
+            values = {"lease_owner": lease, "lease_until": now + seconds, "state": RunState.RUNNING}
             with writing(self._engine) as connection:
                 changed = connection.execute(update(RUNS).where(expected).values(values))
                 if changed.rowcount == 1:

@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy import text
 
 from retire.domain.errors import IncompleteError, InputError
+from retire.domain.run_state import RunState
 from retire.service.assembly import utc_now
 from retire.service.keeper import RunKeeper
-from retire.service.port import ConflictError, RunRow, RunState, Submission, TraceFilter
+from retire.service.port import ConflictError, RunRow, Submission, TraceFilter
 from retire.service.settings import KeeperSettings
 from retire.store.database import migrate, open_database
 from retire.store.registry import Registry

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 
 from retire.certify.gates import Verdict
+from retire.domain.run_state import RunState
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.answers import RunAnswer, run_answer
 from retire.service.documenting import WITH_BODY, answers, header, run_example, schema_reference
 from retire.service.events import first_of
-from retire.service.port import RunRow, RunState
+from retire.service.port import RunRow
 from retire.service.preferences import KEY, idempotency_key, preferred_wait
 from retire.service.problems import Kind
 from retire.service.requests import EXAMPLE, CertifyRequest, UploadRequest

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 
 from retire.certify.gates import Verdict
+from retire.domain.run_state import RunState
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.answers import RunAnswer, RunPage, run_answer
 from retire.service.documenting import RUN, answers, header, run_example
 from retire.service.events import EventStream, stream
 from retire.service.paging import cut, found, link_header, next_page
-from retire.service.port import RunState
 from retire.service.preferences import last_event
 from retire.service.problems import Kind, ProblemError, field_problem
 from retire.service.requests import RUN_ID

@@ -11,9 +11,9 @@ import zipfile
 import pytest
 
 from retire.bundle import FILES
+from retire.domain.run_state import RunState
 from retire.service.answers import RunAnswer
 from retire.service.documenting import ENVELOPE_EXAMPLE
-from retire.service.port import RunState
 from retire.service.preferences import preferred_wait
 from retire.service.problems import Kind
 from retire.service.settings import ServiceSettings
