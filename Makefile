@@ -51,7 +51,7 @@ test: check .models/smollm2-135m.gguf .homeassistant/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest tests/unit tests/golden tests/architecture
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/golden tests/architecture
 
 # A first look at another interpreter: make interpreter PYTHON=python3.13 VENV=.venv-3.13
 interpreter: $(VENV)/.test
