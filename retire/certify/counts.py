@@ -162,8 +162,9 @@ def read_counts(text: bytes, where: str) -> CountsFile:
     try:
         return read_document(CountsFile, text)
     except DocumentFault as fault:
-        place = f"{where}, {fault.place}" if fault.place else where
-        raise InputError(fault.what, where=place, mend=_MEND) from fault
+        if fault.place:
+            raise InputError(fault.what, where=f"{where}, {fault.place}", mend=_MEND) from fault
+        raise InputError(f"not a counts file: {fault.what}", where=where, mend=_MEND) from fault
 
 
 _MEND = "See docs/statistics.md for the format; leave out what was not published"

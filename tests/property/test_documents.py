@@ -169,7 +169,10 @@ def test_another_form_of_a_document_is_refused_by_its_place(data):
         text = twice(value, place)
     with pytest.raises(DocumentFault) as caught:
         read_document(model, text)
-    assert caught.value.place == named
+    if "answer" in place[:-1] and change == "missing":  # the answer's own model is the sink's
+        assert (caught.value.place, place[-1] in caught.value.what) == ("body.answer", True)
+    else:
+        assert caught.value.place == named
 
 
 def twice(value, place):
