@@ -137,7 +137,7 @@ async def test_nothing_is_stored_behind_a_row_that_was_lost(tmp_path: Path) -> N
     rows = list(again.traces())
     again.close()
     assert [row.seq for row in rows] == [1, 2]
-    assert rows[1]["prev"] == rows[0]["hash"]
+    assert rows[1].prev == rows[0].hash
 
 
 @pytest.mark.parametrize("size", [45_000, 80_000, 160_000])
