@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help matrix test check unit bench clean
+.PHONY: help matrix test check unit interpreter bench clean
 
 help:
 	@echo "make matrix   set up, then run the 2,592-cell panel into runs/panel"
@@ -51,7 +51,15 @@ test: check .models/smollm2-135m.gguf .homeassistant/.ready
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 unit: $(VENV)/.test
-	$(BIN)/python -m pytest tests/unit tests/golden tests/architecture
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/golden tests/architecture
+
+# A first look at another interpreter: make interpreter PYTHON=python3.13 VENV=.venv-3.13
+interpreter: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/unit tests/contract/test_servers.py
+	sed -e '/_L0[2-6]$$/d' -e '/- eager$$/d' -e '/- drifting$$/d' -e '/^repetitions/s/3/1/' \
+	  bundles/protocols/panel.yaml >$(VENV)/small.yaml
+	rm -rf $(VENV)/small
+	$(BIN)/retire matrix --protocol $(VENV)/small.yaml --out $(VENV)/small
 
 bench: $(VENV)/.run
 	$(BIN)/python -m tests.bench.panel

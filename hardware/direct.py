@@ -12,17 +12,19 @@ import asyncio
 import dataclasses
 import socket
 import sys
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from counterfactuals.devices import device_text
 from hardware.actuate.stub import StubWorldActuator
 from hardware.homeassistant.access import access_of, add_arguments
 from hardware.homeassistant.errors import HomeAssistantError
 from hardware.homeassistant.house import HouseError
-from hardware.wire import serve
+from hardware.strict import Strict, fault_of
+from hardware.wire import Hello, listening, serve
 from sink.contract import load_contract
 from sink.keys import load_or_create
 from sink.ports import ActResult, ActStatus
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    from hardware.wire import Message
     from sink.contract import Scalar
 
 _DEADLINE_SECONDS = 10.0
@@ -62,6 +65,28 @@ class UnmonitoredActuator(Protocol):
         """Act once."""
 
 
+class Propose(Strict):
+    """A proposal as the runner sends it, whichever door it comes to."""
+
+    op: Literal["propose"]
+    attempt: str
+    contract: str
+    episode: str
+    snapshot: str
+    answer: str
+
+
+class AskHead(Strict):
+    """Asks for the signed head of the record."""
+
+    op: Literal["head"]
+
+
+_ASKED: TypeAdapter[Propose | AskHead | Hello] = TypeAdapter(
+    Annotated[Propose | AskHead | Hello, Field(discriminator="op")]
+)
+
+
 class Direct:
     """Executes proposals as they come."""
 
@@ -77,56 +102,56 @@ class Direct:
         self._actuator = actuator
         self._key = key
 
-    async def answer(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def answer(self, message: Message) -> Message:
         """Answer one message."""
         try:
-            match message.get("op"):
-                case "propose":
-                    return await self._execute(message)
-                case "head":
+            match _ASKED.validate_python(message):
+                case Propose() as proposed:
+                    return await self._execute(proposed)
+                case AskHead():
                     head = sign_head(self._key, "direct", self._record.seq, self._record.hash)
                     return {"head": dataclasses.asdict(head)}
-                case "hello":
+                case Hello():
                     return {
                         "signer": "direct",
                         "key": self._key.public_key().public_bytes_raw().hex(),
                         "contracts": sorted(self._services),
                     }
-                case _:
-                    return {"error": "unknown operation"}
+        except ValidationError as error:
+            return {"error": fault_of(error)}
         except (RecordError, OSError) as error:
             return {"error": f"{type(error).__name__}: {error}"}
 
-    async def _execute(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        sent = str(message.get("answer")).encode("utf-8", "surrogatepass")
+    async def _execute(self, proposed: Propose) -> Message:
+        sent = proposed.answer.encode()
         answer = read_answer(sent)
         parsed = answer if isinstance(answer, Invalid) else parse(answer)
         if isinstance(parsed, Invalid | Refusal):
             return {"error": "the answer proposes nothing"}
-        attempt = str(message.get("attempt"))
-        services = self._services.get(str(message.get("contract")), {})
+        services = self._services.get(proposed.contract, {})
         intent = await self._record.append(
             {
                 "kind": "direct",
-                "attempt": attempt,
-                "contract": str(message.get("contract")),
+                "attempt": proposed.attempt,
+                "contract": proposed.contract,
                 "answer": digest(sent),
                 "tool": parsed.tool[:200],
             }
         )
-        result = await self._act(attempt, services, parsed)
+        result = await self._act(proposed.attempt, services, parsed)
+        act = {"status": str(result.status), "detail": result.detail}
         outcome = await self._record.append(
             {
                 "kind": "outcome",
-                "attempt": attempt,
-                "act": str(result.status),
+                "attempt": proposed.attempt,
+                "act": act["status"],
                 "detail": result.detail,
             }
         )
         return {
             "decision": "unmediated",
             "record": {"seq": intent.seq, "hash": intent.hash},
-            "act": {"status": str(result.status), "detail": result.detail, "seq": outcome.seq},
+            "act": {**act, "seq": outcome.seq},
         }
 
     async def _act(
@@ -144,14 +169,6 @@ class Direct:
                 )
         except (TimeoutError, ConnectionError) as error:
             return ActResult(ActStatus.IN_DOUBT, type(error).__name__)
-
-
-async def _connected(
-    direct: Direct, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
-    with suppress(asyncio.CancelledError):
-        await serve(reader, writer, direct.answer)
 
 
 async def _open_actuator(arguments: argparse.Namespace) -> UnmonitoredActuator:
@@ -186,11 +203,9 @@ async def _run(arguments: argparse.Namespace) -> None:
     direct = Direct(services, record, actuator, load_or_create(arguments.state / "key"))
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
-    server = await asyncio.start_unix_server(
-        partial(_connected, direct), path=arguments.socket, limit=2**22
-    )
+    listen = partial(asyncio.start_unix_server, path=arguments.socket, limit=2**22)
     try:
-        async with server:
+        async with listening(partial(serve, handle=direct.answer), listen):
             await stop.wait()
     finally:
         record.close()

@@ -29,7 +29,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from hardware.homeassistant.house import HouseError, load_instance
 from hardware.users import (
@@ -52,6 +52,16 @@ _READY_SECONDS = 60.0
 _ACCEPTS = 0x10000
 """Flag of a listening socket in ``/proc/net/unix`` (Linux, proc(5))."""
 _PROGRAMS = ("world", "sink-canonical", "sink-exact", "direct", "observer")
+
+
+class _Identity(TypedDict, total=False):
+    """As which user a program is started; nothing where users are not told apart."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+    umask: int
+    cwd: str
 
 
 class Launcher:
@@ -118,7 +128,7 @@ class Launcher:
         place = self._sockets / name
         return str(place if self._users is None else place / "socket")
 
-    def _prepare(self, name: str) -> dict[str, Any]:
+    def _prepare(self, name: str) -> _Identity:
         """Make a program's folders; returns how it is started as the user it is to be."""
         if self._users is None:
             (self._state / name).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -216,7 +226,7 @@ def _listening() -> set[str]:
     return {line[7] for line in lines if len(line) > 7 and int(line[3], 16) & _ACCEPTS}
 
 
-def hold(launcher: Launcher, told: Mapping[str, Any] | None = None) -> int:
+def hold(launcher: Launcher, told: Mapping[str, str] | None = None) -> int:
     """Start the programs, print one line with their sockets, and stay until something ends.
 
     Args:

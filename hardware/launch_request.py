@@ -12,7 +12,9 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
+
+from hardware.strict import Strict, fault_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,10 +36,8 @@ class RequestError(Exception):
     """The request cannot be granted."""
 
 
-class LaunchRequest(BaseModel):
+class LaunchRequest(Strict):
     """What is to be started: the same state again goes on where it was."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     schema_: Literal["retire.launch/v1"] = Field(alias="schema")
     state: StateName
@@ -48,10 +48,8 @@ class LaunchRequest(BaseModel):
     ]
 
 
-class RemovalRequest(BaseModel):
+class RemovalRequest(Strict):
     """What is to be removed for good: the state of a run that was purged."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     schema_: Literal["retire.launch-removal/v1"] = Field(alias="schema")
     state: StateName
@@ -97,9 +95,7 @@ def read_request(connection: socket.socket) -> LaunchRequest | RemovalRequest:
     try:
         return _REQUEST.validate_json(bytes(received))
     except ValidationError as error:
-        fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"])) or "the line"
-        raise RequestError(f"this is no request: {place}: {fault['msg']}") from error
+        raise RequestError(f"this is no request: {fault_of(error, 'the line')}") from error
 
 
 def keep_bundles(request: LaunchRequest, state: Path) -> list[Path]:

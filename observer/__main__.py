@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-from contextlib import suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from observer.record import RecordError, RecordFile, digest, load_or_create_key
 from observer.recorder import Observer, Watched
 from observer.sighting import EvidenceClass
 from observer.strict_yaml import DocumentError
-from observer.wire import serve
+from observer.wire import listening, serve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,14 +39,6 @@ def _load(folders: list[Path]) -> dict[str, Watched]:
         contract = digest((folder / "contract.yaml").read_bytes())
         watched[digest(data)] = Watched(load_effect(data, str(path)), digest(data), contract)
     return watched
-
-
-async def _connected(
-    observer: Observer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
-    with suppress(asyncio.CancelledError):
-        await serve(reader, writer, observer.answer)
 
 
 def _sensor(arguments: argparse.Namespace, watched: Mapping[str, Watched]) -> Sensor:
@@ -71,9 +63,10 @@ async def _run(arguments: argparse.Namespace) -> None:
     key = load_or_create_key(arguments.state / "key")
     record = RecordFile(arguments.state / "record.jsonl", key)
     watched = _load(arguments.bundles)
+    sensor = _sensor(arguments, watched)
     observer = Observer(
         watched,
-        _sensor(arguments, watched),
+        sensor,
         record,
         key,
         arguments.settle_milliseconds / 1000,
@@ -86,14 +79,10 @@ async def _run(arguments: argparse.Namespace) -> None:
     observer.start()
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
-    server = await asyncio.start_unix_server(
-        partial(_connected, observer), path=arguments.socket, limit=2**21
-    )
-    try:
-        async with server:
+    listen = partial(asyncio.start_unix_server, path=arguments.socket, limit=2**21)
+    with closing(record), closing(sensor):
+        async with listening(partial(serve, handle=observer.answer), listen):
             await stop.wait()
-    finally:
-        record.close()
 
 
 def main() -> int:

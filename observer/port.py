@@ -37,3 +37,6 @@ class Sensor(Protocol):
 
     def journal_after(self, seq: int, limit: int) -> Sequence[JournalEntry]:
         """Return up to ``limit`` entries of all attempts with larger sequence numbers."""
+
+    def close(self) -> None:
+        """End every connection; nothing is asked afterwards."""

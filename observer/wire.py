@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 
 MAX_MESSAGE = 1_048_576
 """Largest message in bytes; a longer one closes the connection."""
@@ -36,6 +37,50 @@ async def serve(
         pass
     finally:
         writer.close()
+
+
+@asynccontextmanager
+async def listening(
+    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]],
+    listen: Callable[..., Awaitable[asyncio.Server]],
+) -> AsyncIterator[asyncio.Server]:
+    """Yield a server whose connections that are still open end with it.
+
+    Args:
+        answer: Serves one connection.
+        listen: Starts the server, as ``asyncio.start_server`` does for a callback.
+    """
+    connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+    over = asyncio.Event()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await answer(reader, writer)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    def accepted(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if over.is_set():
+            writer.transport.abort()
+            return
+        task = asyncio.ensure_future(connected(reader, writer))
+        connections[task] = writer
+        task.add_done_callback(connections.pop)
+
+    server = await listen(accepted)
+    try:
+        yield server
+    finally:
+        # Leaving the server's own context waits for its connections from Python 3.12 on.
+        server.close()
+        over.set()
+        ended = dict(connections)
+        for task, writer in ended.items():
+            task.cancel()
+            writer.transport.abort()
+        await asyncio.gather(*ended, return_exceptions=True)
 
 
 async def _read(reader: asyncio.StreamReader) -> Mapping[str, Any] | None:

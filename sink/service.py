@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sink.record import sign_head
-from sink.wire import serve
+from sink.wire import listening, serve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,14 +58,6 @@ class SinkService:
 
     async def listen(self, path: Path, stop: asyncio.Event) -> None:
         """Serve a Unix socket until ``stop`` is set."""
-        server = await asyncio.start_unix_server(partial(_connection, self), path=path, limit=2**21)
-        async with server:
+        listen = partial(asyncio.start_unix_server, path=path, limit=2**21)
+        async with listening(partial(serve, handle=self.answer), listen):
             await stop.wait()
-
-
-async def _connection(
-    service: SinkService, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
-    with suppress(asyncio.CancelledError):
-        await serve(reader, writer, service.answer)

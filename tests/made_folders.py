@@ -9,16 +9,20 @@ from retire.bundle import read_files
 from retire.cli.signing import write_certificates
 from retire.domain.cell import Sample
 from retire.domain.digests import sha256
-from retire.domain.trace import SCHEMA, cell_json
-from retire.matrix import Protocol
+from retire.domain.document import read_document
+from retire.domain.seal import Seal
+from retire.domain.trace import NOT_REACHED, stage_of
+from retire.matrix import PlanStatement, Protocol
 from retire.prompts import build_prompt
-from retire.runner.attempt import NOT_REACHED, answer_text, d1_json
-from retire.runner.folder import read_json, write_json, write_lines, write_whole
+from retire.runner.attempt import answer_text
+from retire.runner.folder import write_document, write_lines, write_whole
 from retire.runner.job import PlacedTexts, cell_job
+from retire.runner.reducing import GivenReduction
 from retire.skill import render
 from retire.wiring import Request, prepare
 from retire.wiring.concluding import conclude
 from sink.proposal import RawAnswer, parse
+from tests.made_traces import DONE, door, made_row, made_trace, seen
 
 PANEL = Path(__file__).parents[1] / "bundles" / "panel"
 
@@ -60,7 +64,7 @@ def sealed_folder(
     places = {key: folders / key for key in bundles}
     prepared = prepare(Request(protocol, places, root))
     folder = prepared.folder
-    write_json(folder.plan, prepared.plan.statement)
+    write_document(folder.plan, prepared.plan.statement)
     deleted = {}
     for key, bundle in prepared.bundles.items():
         for name, data in read_files(places[key]).items():
@@ -70,19 +74,19 @@ def sealed_folder(
             deleted[deployment, key] = gone
             place = folder.reduction(deployment, key)
             write_whole(place / "SKILL.md", render(bundle.skill, gone))
-            write_json(place / "reduction.json", {"given": True, "deleted": gone})
+            write_document(
+                place / "reduction.json", GivenReduction(given=True, deleted=tuple(gone))
+            )
     write_lines(folder.traces, _rows(prepared, deleted, says))
-    seal = {"schema": "retire.seal/v1", "heads": {}, "stray": [], "attempts": {}}
-    write_json(folder.seal, seal)
+    seal = Seal(schema="retire.seal/v1", heads={}, stray=[], attempts={})
+    write_document(folder.seal, seal)
     return root
 
 
 def certified_folder(root, home, *args, **kwargs):
     """Write a sealed folder with signed certificates; without records, they state findings."""
     sealed_folder(root, *args, **kwargs)
-    plan = read_json(root / "plan.json")
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in plan["protocol"].items()}
-    protocol = Protocol.model_validate(values)
+    protocol = read_document(PlanStatement, (root / "plan.json").read_bytes()).protocol
     folders = {key: root / "bundles" / key for key in protocol.bundles}
     finished = conclude(prepare(Request(protocol, folders, root)), {}, {})
     write_certificates(finished, home)
@@ -98,44 +102,28 @@ def _rows(prepared, deleted, says):
         if said is not None:
             number += 1
             job = cell_job(bundle, cell, texts.of(cell), prepared.plan.protocol.seed)
-            yield {
-                "seq": number,
-                "prev": "sha256:00",
-                "hash": f"sha256:{number:02}",
-                "body": _body(bundle, cell, job, said),
-            }
+            yield made_row(_trace(bundle, cell, job, said), number)
 
 
-def _body(bundle, cell, job, said):
+def _trace(bundle, cell, job, said):
     text, intended, protected = said
     snapshot = bundle.member(cell.member).snapshot.decode()
     prompt = build_prompt(job.model_facing, job.tools, job.request, snapshot, job.envelope)
     raw = RawAnswer(mode="json", text=text, finish_reason="stop")
     answer = answer_text(raw)
     way = "unmediated" if cell.sample is Sample.TASK_VALUE else "allow"
-    act = {"status": "done"} if intended else None
-    return {
-        "schema": SCHEMA,
-        "cell": cell_json(cell),
-        "attempt": f"attempt of {cell.key}",
-        "attempt_number": 1,
-        "earlier_attempts": [],
-        "episode": job.episode,
-        "seed": job.seed,
-        "prompt": prompt.digest,
-        "answer": json.loads(answer),
-        "answer_digest": sha256(answer.encode()),
-        "d1": d1_json(parse(raw)),
-        "d2": {**NOT_REACHED, "outcome": way, "act": act} if intended else NOT_REACHED,
-        "d3": {
-            "complete": True,
-            "intended": intended,
-            "protected": protected,
-            "evidence_class": "target_state_read",
-            "other_changes": 0,
-        },
-        "snapshot": job.snapshot,
-        "contract": job.contract,
-        "effect": job.effect,
-        "microseconds": {"freeze": 1, "deployment": 2, "decision": 3, "observation": 4},
-    }
+    return made_trace(
+        cell,
+        stage_of(parse(raw)),
+        door(way, act=DONE) if intended else NOT_REACHED,
+        seen(intended=intended, protected=protected),
+        attempt=f"attempt of {cell.key}",
+        episode=job.episode,
+        seed=job.seed,
+        prompt=prompt.digest,
+        answer=raw,
+        answer_digest=sha256(answer.encode()),
+        snapshot=job.snapshot,
+        contract=job.contract,
+        effect=job.effect,
+    )

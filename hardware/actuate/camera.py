@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from hardware.actuate.camera_stream import CHAIN_FAILED, RequestLog, Session, StreamClient
 from hardware.actuate.stub import StubWorldActuator
+from hardware.bench import messages
 from hardware.bench.instance import Instance, read_instance, read_token
 from sink.ports import ActResult, ActStatus
 from sink.strict_yaml import DocumentError
@@ -22,6 +24,7 @@ from sink.strict_yaml import DocumentError
 if TYPE_CHECKING:
     import socket
     from collections.abc import Mapping
+    from pathlib import Path
 
     from sink.contract import Scalar
     from sink.decision import Action
@@ -34,7 +37,7 @@ SESSION_SECONDS = 8.5
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What the launcher of a bench tells the acting programs: the instance and the recipients."""
+    """The instance of a bench and the port of each recipient, as the launcher told them."""
 
     instance: Instance
     recipients: Mapping[str, int]
@@ -43,11 +46,10 @@ class Chain:
     def read(cls, path: Path) -> Chain:
         """Read the launcher's file; raises DocumentError."""
         try:
-            value: dict[str, Any] = json.loads(path.read_bytes())
-            instance = read_instance(Path(value["instance"]))
-            return cls(instance, {str(k): int(v) for k, v in value["recipients"].items()})
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            told = messages.Chain.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
             raise DocumentError("the chain file cannot be used", where=str(path)) from error
+        return cls(read_instance(told.instance), told.recipients)
 
 
 class CameraActuator:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 
+from hardware.bench.messages import Header
 from sink.ports import ActResult, ActStatus
 
 if TYPE_CHECKING:
@@ -167,12 +168,14 @@ class StreamClient:
         writer: asyncio.StreamWriter,
     ) -> ActResult:
         limit, over = session.left()
-        header = {
-            "attempt": session.attempt,
-            "content_type": response.headers.get("Content-Type", ""),
-            "granted": session.grant_left(),
-        }
-        writer.write(json.dumps(header).encode() + b"\n")
+        # A header field may hold bytes that are no text.
+        content_type = response.headers.get("Content-Type", "")
+        header = Header(
+            attempt=session.attempt,
+            content_type=content_type.encode("ascii", "replace").decode(),
+            granted=session.grant_left(),
+        )
+        writer.write(header.model_dump_json().encode() + b"\n")
         pump = _Pump()
         moving = asyncio.ensure_future(pump.run(response, writer))
         leaving = asyncio.ensure_future(reader.read(1))

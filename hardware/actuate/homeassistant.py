@@ -14,15 +14,17 @@ import json
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import inf
+from typing import TYPE_CHECKING
 
+from hardware.actuate.stub import frozen_episode
 from hardware.homeassistant.client import HomeAssistantClient
 from hardware.homeassistant.errors import HomeAssistantError, RefusedError, UnauthorizedError
 from hardware.homeassistant.parameters import ParameterError, payload_of
 from hardware.homeassistant.reading import Usable, is_entity, usable
 from hardware.homeassistant.websocket import registry
 from hardware.wire import Channel
-from sink.ports import ActResult, ActStatus, Frozen
+from sink.ports import ActResult, ActStatus
 
 if TYPE_CHECKING:
     import socket
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from hardware.homeassistant.reading import EntityState
     from sink.contract import Scalar
     from sink.decision import Action
+    from sink.ports import Frozen
 
 WORLD_FAILED = "the world failed"
 """Begins the detail of a refusal that says nothing about the candidate: the attempt is lost."""
@@ -105,16 +108,7 @@ class HomeAssistantActuator:
 
     async def frozen(self, attempt: str) -> Frozen:
         """Return the frozen episode; raises LookupError where the house stands in another one."""
-        reply = await self._world.ask({"op": "frozen", "attempt": attempt})
-        if "error" in reply:
-            raise LookupError(str(reply["error"]))
-        found = Frozen(
-            snapshot=reply["snapshot"].encode(),
-            snapshot_digest=reply["snapshot_digest"],
-            episode=reply["episode"],
-            contract_digest=reply["contract"],
-            revision=reply["revision"],
-        )
+        found = await frozen_episode(self._world, attempt)
         self._frozen[attempt] = found
         if len(self._frozen) > _KEPT:
             self._frozen.popitem(last=False)
@@ -168,7 +162,7 @@ class HomeAssistantActuator:
         self,
         device: HouseDevice,
         rule: HouseService,
-        payload: Mapping[str, Any],
+        payload: Mapping[str, object],
         attempt: str,
         frozen: Frozen | None,
     ) -> ActResult:
@@ -197,8 +191,7 @@ class HomeAssistantActuator:
         if entries[entity] != self._pinned.get(entity):
             return f"{WORLD_FAILED}: {entity} is another device than at the start"
         if any(item.unit == "C" for item in rule.parameters.values()):
-            config = await self._client.config()
-            unit = (config.get("unit_system") or {}).get("temperature")
+            unit = (await self._client.config()).unit_system.temperature
             if unit != self._house.temperature_unit:
                 return f"{WORLD_FAILED}: the instance counts in {unit}"
         return ""
@@ -217,7 +210,11 @@ class HomeAssistantActuator:
         return ""
 
     async def _send(
-        self, device: HouseDevice, rule: HouseService, payload: Mapping[str, Any], read: float
+        self,
+        device: HouseDevice,
+        rule: HouseService,
+        payload: Mapping[str, object],
+        read: float,
     ) -> ActResult:
         sent = time.monotonic()
         noted = f"records read at most {(sent - read) * 1000:.1f} ms before the call"
@@ -237,11 +234,22 @@ _BOUNDS = {"temperature": ("min_temp", "max_temp"), "value": ("min", "max")}
 """The attributes in which an entity states the bounds of a value it takes."""
 
 
-def _out_of_entity_bounds(state: EntityState, payload: Mapping[str, Any]) -> str:
-    for key, (lowest, highest) in _BOUNDS.items():
-        if key not in payload:
-            continue
-        low, high = state.attributes.get(lowest), state.attributes.get(highest)
-        if (low is not None and payload[key] < low) or (high is not None and payload[key] > high):
+def _out_of_entity_bounds(state: EntityState, payload: Mapping[str, object]) -> str:
+    for key, names in _BOUNDS.items():
+        low, high = (state.attributes.get(name) for name in names)
+        if key in payload and not _lies_between(payload[key], low, high):
             return f"{key} lies outside what {state.entity} says it takes"
     return ""
+
+
+def _lies_between(value: object, low: object, high: object) -> bool:
+    """Whether a value is within the bounds that are stated; no number is within any."""
+    if low is None and high is None:
+        return True
+    least, most = (-inf if low is None else low), (inf if high is None else high)
+    return (
+        isinstance(value, int | float)
+        and isinstance(least, int | float)
+        and isinstance(most, int | float)
+        and least <= value <= most
+    )

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
+from hardware.homeassistant.access import secret_of
 from sink.strict_yaml import DocumentError, StrictModel, read_model
 
 _ENTITY = re.compile(r"camera\.[a-z0-9_]{1,200}\Z")
@@ -91,22 +92,8 @@ def read_token(path: str) -> str:
     Raises:
         DocumentError: There is none, or others can read the file. The secret is never quoted.
     """
-    file = Path(path)
     try:
-        mode = file.stat().st_mode & 0o777
-        secret = file.read_text("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DocumentError(
-            "the token file cannot be read", where=path, mend="Write the token into it, mode 0600"
-        ) from error
-    if mode & 0o077:
-        raise DocumentError(
-            f"others can read the token file (mode {mode:04o})",
-            where=path,
-            mend=f"chmod 600 {path}",
-        )
-    if not secret or not secret.isprintable() or " " in secret:
-        raise DocumentError(
-            "the token file holds no token", where=path, mend="One long-lived token, one line"
-        )
-    return secret
+        return secret_of(Path(path))
+    except ValueError as error:
+        mend = f"Write one long-lived token into it as one line, then chmod 600 {path}"
+        raise DocumentError(str(error), where=path, mend=mend) from error

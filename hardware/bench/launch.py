@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hardware.bench.messages import SETUP, CameraSetup, Chain
 from hardware.launch import Launcher
 
 if TYPE_CHECKING:
@@ -92,24 +93,24 @@ class BenchLauncher(Launcher):
     def _write_chain(self) -> Path:
         """Write what the acting programs are told."""
         ports = json.loads((self._state / "recipient" / "ports.json").read_bytes())
-        told = {"instance": str(self._setting.instance_file.resolve()), "recipients": ports}
-        return self._write("chain.json", told)
+        chain = Chain(instance=self._setting.instance_file.resolve(), recipients=ports)
+        return self._write("chain.json", chain.model_dump_json(indent=1).encode())
 
     def _write_setup(self) -> Path:
         """Write what the observer is told."""
         setting = self._setting
         (self._state / "observer").mkdir(mode=0o700, parents=True, exist_ok=True)
-        told = {
-            "tap": str(self._sockets / "recipient"),
-            "target": setting.instance.target,
-            "evidence": str((self._state / "observer" / "evidence.jsonl").resolve()),
-            "device": setting.instance.device,
-            "placeholders": list(setting.instance.placeholders),
-            "keep": None if setting.keep is None else str(setting.keep.resolve()),
-        }
-        return self._write("setup.json", told)
+        setup = CameraSetup(
+            self._sockets / "recipient",
+            setting.instance.target,
+            (self._state / "observer" / "evidence.jsonl").resolve(),
+            setting.instance.device,
+            setting.instance.placeholders,
+            None if setting.keep is None else setting.keep.resolve(),
+        )
+        return self._write("setup.json", SETUP.dump_json(setup, indent=1))
 
-    def _write(self, name: str, value: object) -> Path:
+    def _write(self, name: str, data: bytes) -> Path:
         path = self._state / name
-        path.write_text(json.dumps(value, indent=1) + "\n", "utf-8")
+        path.write_bytes(data + b"\n")
         return path

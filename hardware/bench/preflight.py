@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 
@@ -102,7 +102,7 @@ def _tokens(instance: Instance) -> str:
 
 async def _running(client: HomeAssistantClient) -> str:
     try:
-        config: dict[str, Any] = await client.config()
+        config = await client.config()
     except UnauthorizedError as error:
         raise _Missing(
             f"Home Assistant answers, and {error}",
@@ -118,10 +118,9 @@ async def _running(client: HomeAssistantClient) -> str:
         raise _Missing(
             f"something answers that is not Home Assistant ({error})", "Correct the address"
         ) from error
-    state = config.get("state")
-    if state != "RUNNING":
-        raise _Missing(f"Home Assistant is {state}", "Wait until it has started")
-    return f"Home Assistant {config.get('version', '')} is running and accepts the token"
+    if config.state != "RUNNING":
+        raise _Missing(f"Home Assistant is {config.state}", "Wait until it has started")
+    return f"Home Assistant {config.version} is running and accepts the token"
 
 
 async def _entity(client: HomeAssistantClient, instance: Instance) -> str:

@@ -8,15 +8,19 @@ never written to disk. A session ends when the display has the pictures it wants
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
+from hardware.bench.messages import Answer, Header, Question, Stream, TappedStream
 from hardware.sense.mjpeg import MultipartReader
 from hardware.sense.mjpeg_grammar import Part, ProtocolError
+from hardware.strict import fault_of
+from hardware.wire import listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,36 +37,16 @@ _PIECE = 256
 
 
 @dataclass(slots=True)
-class Received:
+class Received(Stream):
     """One stream as it arrived; times on this process's monotonic clock, in seconds."""
 
-    number: int
-    recipient: str
-    attempt: str
-    content_type: str
-    granted: float | None
-    opened: float
-    closed: float | None = None
-    ended: str = ""
-    satisfied: bool = False
-    """Whether the display itself ended it, having what it wanted."""
     chunks: list[tuple[float, bytes]] | None = field(default_factory=list)
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> TappedStream:
         """Return everything but the bytes."""
         chunks = self.chunks
-        return {
-            "number": self.number,
-            "recipient": self.recipient,
-            "attempt": self.attempt,
-            "content_type": self.content_type,
-            "granted": self.granted,
-            "opened": self.opened,
-            "closed": self.closed,
-            "ended": self.ended,
-            "satisfied": self.satisfied,
-            "chunks": None if chunks is None else [[at, len(data)] for at, data in chunks],
-        }
+        lengths = None if chunks is None else tuple((at, len(data)) for at, data in chunks)
+        return TappedStream(**{**asdict(self), "chunks": lengths})
 
 
 class Recipient:
@@ -80,23 +64,20 @@ class Recipient:
         self, name: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Take one stream for the recipient with this name."""
-        # Cancelled only when the program stops; a cancelled one would be reported as an error.
-        with suppress(asyncio.CancelledError, OSError):
+        with suppress(OSError, ValidationError):
             try:
-                header = await _read_header(reader)
-                if header is not None:
-                    await self._receive(self._open(name, header), reader)
+                header = Header.model_validate_json(await _line(reader))
+                await self._receive(self._open(name, header), reader)
             finally:
                 writer.close()
 
-    def _open(self, name: str, header: dict[str, Any]) -> Received:
-        granted = header.get("granted")
+    def _open(self, name: str, header: Header) -> Received:
         session = Received(
-            number=len(self.sessions) + 1,
-            recipient=name,
-            attempt=str(header.get("attempt")),
-            content_type=str(header.get("content_type")),
-            granted=float(granted) if isinstance(granted, int | float) else None,
+            len(self.sessions) + 1,
+            name,
+            header.attempt,
+            header.content_type,
+            header.granted,
             opened=time.monotonic(),
         )
         self.sessions.append(session)
@@ -130,26 +111,27 @@ class Recipient:
 
     async def tap(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one question of the observer: which sessions there are, or one with its bytes."""
-        with suppress(asyncio.CancelledError, OSError):
+        with suppress(OSError):
             try:
-                asked = await _read_header(reader)
-                if asked is not None:
-                    answer, payload = self._answer(asked)
-                    writer.write(json.dumps(answer).encode() + b"\n")
-                    for data in payload:
-                        writer.write(data)
-                        await writer.drain()
+                answer, payload = self._answer(await _line(reader))
+                writer.write(answer.model_dump_json().encode() + b"\n")
+                for data in payload:
+                    writer.write(data)
+                    await writer.drain()
             finally:
                 writer.close()
 
-    def _answer(self, asked: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        number = asked.get("session")
+    def _answer(self, line: bytes) -> tuple[Answer, list[bytes]]:
+        try:
+            number = Question.model_validate_json(line).session
+        except ValidationError as error:
+            return Answer(error=fault_of(error)), []
         if number is None:
-            return {"sessions": [session.described() for session in self.sessions]}, []
-        found = [session for session in self.sessions if session.number == number]
-        if not found or found[0].chunks is None:
-            return {"error": "the bytes of this session are not held"}, []
-        return found[0].described(), [data for _, data in found[0].chunks]
+            return Answer(sessions=tuple(item.described() for item in self.sessions)), []
+        found = next((item for item in self.sessions if item.number == number), None)
+        if found is None or found.chunks is None:
+            return Answer(error="the bytes of this session are not held"), []
+        return Answer(session=found.described()), [data for _, data in found.chunks]
 
 
 class _PartCounter:
@@ -174,13 +156,13 @@ class _PartCounter:
         return data
 
 
-async def _read_header(reader: asyncio.StreamReader) -> dict[str, Any] | None:
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """Return the first line; one that is too long or does not come in time is empty."""
     try:
         async with asyncio.timeout(_HEADER_SECONDS):
-            value = json.loads(await reader.readline())
-    except (TimeoutError, ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+            return await reader.readline()
+    except (TimeoutError, ValueError):
+        return b""
 
 
 async def serve(
@@ -200,14 +182,14 @@ async def serve(
         stop: Set by whoever ends the program.
     """
     recipient = Recipient(frames)
-    doors = {
-        name: await asyncio.start_server(partial(recipient.take, name), "127.0.0.1", 0)
-        for name in names
-    }
-    ready({name: door.sockets[0].getsockname()[1] for name, door in doors.items()})
-    taps = await asyncio.start_unix_server(recipient.tap, path=tap)
-    try:
+    listen = partial(asyncio.start_server, host="127.0.0.1", port=0)
+    async with AsyncExitStack() as stack:
+        ports = {}
+        for name in names:
+            door = listening(partial(recipient.take, name), listen)
+            server = await stack.enter_async_context(door)
+            ports[name] = server.sockets[0].getsockname()[1]
+        ready(ports)
+        tapping = partial(asyncio.start_unix_server, path=tap)
+        await stack.enter_async_context(listening(recipient.tap, tapping))
         await stop.wait()
-    finally:
-        for server in (*doors.values(), taps):
-            server.close()

@@ -12,10 +12,12 @@ import json
 import os
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hardware.camera.device import Boundary, Device, Manner, Mode
+from hardware.wire import listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,21 +39,14 @@ def mode_from(control: Path | None, start: Mode) -> Callable[[], Mode]:
 async def _run(arguments: argparse.Namespace) -> None:
     manner = Manner(arguments.per_second, arguments.boundary, lengths=not arguments.no_lengths)
     device = Device(manner, mode_from(arguments.control, arguments.mode))
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Cancelled only when the program stops; a cancelled one would be reported as an error.
-        with suppress(asyncio.CancelledError):
-            await device.serve(reader, writer)
-
-    server = await asyncio.start_server(connected, "127.0.0.1", arguments.port)
-    port = server.sockets[0].getsockname()[1]
-    ready = {"url": f"http://127.0.0.1:{port}", "port": port, "pid": os.getpid()}
-    os.write(sys.stdout.fileno(), json.dumps(ready).encode() + b"\n")
-    stop = asyncio.Event()
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _on_input, stop)
-    async with server:
+    listen = partial(asyncio.start_server, host="127.0.0.1", port=arguments.port)
+    async with listening(device.serve, listen) as server:
+        port = server.sockets[0].getsockname()[1]
+        ready = {"url": f"http://127.0.0.1:{port}", "port": port, "pid": os.getpid()}
+        os.write(sys.stdout.fileno(), json.dumps(ready).encode() + b"\n")
+        stop = asyncio.Event()
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _on_input, stop)
         await stop.wait()
-        server.close()
 
 
 def _on_input(stop: asyncio.Event) -> None:

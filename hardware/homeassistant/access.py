@@ -46,15 +46,27 @@ def read_token(path: Path) -> str:
     """Read a token from a file that nobody else may read.
 
     Raises:
-        HouseError: It cannot be read, is empty, or is open to others.
+        HouseError: It cannot be read, is open to others, or holds something else.
+    """
+    try:
+        return secret_of(path)
+    except ValueError as error:
+        raise HouseError(f"{path}: {error}; it takes one token and mode 0600") from error
+
+
+def secret_of(path: Path) -> str:
+    """Return the one secret in a file.
+
+    Raises:
+        ValueError: What is wrong with the file, never with a word of it.
     """
     try:
         mode = path.stat().st_mode
-        token = path.read_text(encoding="ascii").strip()
+        secret = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise HouseError(f"the token file {path} cannot be read: {error}") from error
+        raise ValueError("the token file cannot be read") from error
     if stat.S_IMODE(mode) & 0o077:
-        raise HouseError(f"the token file {path} is open to others; set its mode to 0600")
-    if not token:
-        raise HouseError(f"the token file {path} is empty")
-    return token
+        raise ValueError(f"others can read the token file (mode {stat.S_IMODE(mode):04o})")
+    if not secret or not secret.isprintable() or " " in secret:
+        raise ValueError("the token file holds no token")
+    return secret

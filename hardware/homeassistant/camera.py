@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hardware.homeassistant.configure import Written, store, write_basis, write_private
 
@@ -66,7 +66,7 @@ def write_bench(state: Path, url: str, camera: str, written: Written) -> Path:
     return write_private(state / "instance.yaml", text)
 
 
-def _entry(camera: str) -> dict[str, Any]:
+def _entry(camera: str) -> dict[str, object]:
     return {
         "entry_id": uuid.uuid4().hex,
         "version": 1,

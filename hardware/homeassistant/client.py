@@ -8,7 +8,9 @@ the others act and may raise afterwards.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import ValidationError
 
 from hardware.homeassistant.errors import (
     DEADLINE_SECONDS,
@@ -18,7 +20,7 @@ from hardware.homeassistant.errors import (
     UnauthorizedError,
     UnreachableError,
 )
-from hardware.homeassistant.reading import EntityState
+from hardware.homeassistant.reading import Configuration, EntityState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
@@ -59,15 +61,19 @@ class HomeAssistantClient:
         found = await self._asked(self._client.get_states())
         return {item.entity_id: _state(item) for item in found}
 
-    async def config(self) -> dict[str, Any]:
+    async def config(self) -> Configuration:
         """Return how the instance is configured.
 
         Raises:
             HomeAssistantError: Nothing usable came back.
         """
-        return await self._asked(self._client.get_config())
+        found = await self._asked(self._client.get_config())
+        try:
+            return Configuration.model_validate(found)
+        except ValidationError as error:
+            raise FailedError("the configuration has another form") from error
 
-    async def call(self, service: str, data: Mapping[str, Any]) -> None:
+    async def call(self, service: str, data: Mapping[str, object]) -> None:
         """Call a service once; what comes back is thrown away, since it proves nothing.
 
         Raises:

@@ -16,7 +16,7 @@ import secrets
 import shutil
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ class Written:
 
 
 def write_configuration(
-    state: Path, integration: Path, layout: Mapping[str, Any], port: int, now: datetime
+    state: Path, integration: Path, layout: Mapping[str, object], port: int, now: datetime
 ) -> Written:
     """Write the configuration of a house of bundles from nothing; an old one is replaced.
 
@@ -137,7 +137,7 @@ def _write_users(
     return tokens
 
 
-def _user(identity: str, name: str, group: str) -> dict[str, Any]:
+def _user(identity: str, name: str, group: str) -> dict[str, object]:
     return {
         "id": identity,
         "group_ids": [group],
@@ -149,7 +149,9 @@ def _user(identity: str, name: str, group: str) -> dict[str, Any]:
     }
 
 
-def _refresh_token(identity: str, user: str, name: str, key: str, now: datetime) -> dict[str, Any]:
+def _refresh_token(
+    identity: str, user: str, name: str, key: str, now: datetime
+) -> dict[str, object]:
     return {
         "id": identity,
         "user_id": user,
@@ -169,7 +171,7 @@ def _refresh_token(identity: str, user: str, name: str, key: str, now: datetime)
     }
 
 
-def _signed(claims: Mapping[str, Any], key: str) -> str:
+def _signed(claims: Mapping[str, object], key: str) -> str:
     """Return a JSON Web Token with HMAC-SHA-256 (RFC 7519, RFC 7515)."""
     header = _base64(b'{"alg":"HS256","typ":"JWT"}')
     body = _base64(json.dumps(claims, separators=(",", ":")).encode())
@@ -181,7 +183,7 @@ def _base64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def store(folder: Path, key: str, data: Mapping[str, Any], version: int) -> None:
+def store(folder: Path, key: str, data: Mapping[str, object], version: int) -> None:
     """Write a file of Home Assistant's own storage into a configuration folder."""
     value = {"version": version, "minor_version": 1, "key": key, "data": data}
     write_private(folder / ".storage" / key, json.dumps(value))

@@ -10,11 +10,13 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from hardware.homeassistant.reading import is_entity, text_of
+from hardware.homeassistant.reading import Usable, is_entity, text_of, usable
+from hardware.strict import Strict, fault_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from hardware.homeassistant.reading import EntityState
@@ -30,11 +32,7 @@ class HouseError(Exception):
     """A house or instance file cannot be used; the message names the file and the place."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-class Parameter(_Strict):
+class Parameter(Strict):
     """How one parameter of a service is sent, and what it may be.
 
     ``key`` is its name in Home Assistant. A number's bounds, step and unit are decimal text; a
@@ -51,14 +49,14 @@ class Parameter(_Strict):
     choices: tuple[str, ...] = Field(default=(), strict=False)
 
 
-class HouseService(_Strict):
+class HouseService(Strict):
     """A service of a bundle as Home Assistant's service of the entity's own domain."""
 
     service: str
     parameters: dict[str, Parameter] = Field(default_factory=dict)
 
 
-class Variable(_Strict):
+class Variable(Strict):
     """Where a variable of a device is read.
 
     ``attribute`` of the controlling entity shows it (None: its state does), in Home Assistant's
@@ -79,7 +77,7 @@ class Variable(_Strict):
         return self.words.get(found, found)
 
 
-class HouseDevice(_Strict):
+class HouseDevice(Strict):
     """A device of a bundle."""
 
     entity: str
@@ -99,8 +97,25 @@ class HouseDevice(_Strict):
         """Return every entity of the device."""
         return (self.entity, *self.reports(), *((self.events,) if self.events else ()))
 
+    def fault_in(self, states: Mapping[str, EntityState]) -> str:
+        """Return why states do not say how the device stands; empty where they do.
 
-class House(_Strict):
+        A report or the controlling entity cannot be read, or they say different things.
+        """
+        for entity in self.reports():
+            if (found := usable(states.get(entity))) is not Usable.YES:
+                return f"{entity} is {found}"
+        controlling = states.get(self.entity)
+        if controlling is None or usable(controlling) not in {Usable.YES, Usable.UNKNOWN}:
+            return f"{self.entity} is {usable(controlling)}"
+        for name, variable in self.variables.items():
+            shown, reported = variable.shown(controlling), text_of(states[variable.report].state)
+            if shown != reported:
+                return f"{name} is shown as {shown} and reported as {reported}"
+        return ""
+
+
+class House(Strict):
     """One Home Assistant instance as a house of bundles."""
 
     schema_: Literal["retire.house/v1"] = Field(alias="schema")
@@ -185,7 +200,7 @@ def parse_house(data: bytes, where: str) -> House:
     return _parse(data, where, House)
 
 
-class Tokens(_Strict):
+class Tokens(Strict):
     """Files that hold one long-lived token each, for one program each."""
 
     world: str
@@ -193,7 +208,7 @@ class Tokens(_Strict):
     observer: str
 
 
-class Instance(_Strict):
+class Instance(Strict):
     """A Home Assistant that a run may use; holds paths of tokens, never a token."""
 
     schema_: Literal["retire.homeassistant/v1"] = Field(alias="schema")
@@ -228,9 +243,7 @@ def _parse(data: bytes, where: str, model: type[_Model]) -> _Model:
     try:
         return model.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise HouseError(f"{where}: {place or 'the file'}: {first['msg']}") from error
+        raise HouseError(f"{where}: {fault_of(error, 'the file')}") from error
 
 
 def decimal_of(text: str | None) -> Decimal | None:

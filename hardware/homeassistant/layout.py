@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from counterfactuals.template import Device, World, load_world
 from hardware.homeassistant.house import (
@@ -238,7 +238,7 @@ def _event_types(device: Device) -> list[str]:
     return sorted({rule.emit for rule in device.services.values() if rule.emit is not None})
 
 
-def layout_of(bundles: Sequence[Bundle], house: House) -> dict[str, Any]:
+def layout_of(bundles: Sequence[Bundle], house: House) -> dict[str, object]:
     """Return what the custom integration needs to build the house."""
     worlds = {key: device for item in bundles for key, device in item.world.devices.items()}
     return {
@@ -254,7 +254,7 @@ def layout_of(bundles: Sequence[Bundle], house: House) -> dict[str, Any]:
     }
 
 
-def _layout_device(device: Device, placed: HouseDevice) -> dict[str, Any]:
+def _layout_device(device: Device, placed: HouseDevice) -> dict[str, object]:
     reports = {name: item.report for name, item in placed.variables.items()}
     return {
         "name": device.name,

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, Field, PlainValidator, TypeAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import timedelta
 
 _ENTITY = re.compile(r"[a-z0-9_]{1,64}\.[a-z0-9_]{1,190}\Z", re.ASCII)
@@ -43,6 +44,22 @@ class Freshness(StrEnum):
     FROM_THE_FUTURE = "from the future"
 
 
+def _moment(text: object) -> datetime:
+    moment = datetime.fromisoformat(str(text))
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone")
+    return moment
+
+
+def _is_by_call(context: object) -> bool:
+    if not isinstance(context, dict | None):
+        raise ValueError("a context that is no object")  # noqa: TRY004  # pydantic reports it
+    return bool(context and (context.get("user_id") or context.get("parent_id")))
+
+
+_Moment = Annotated[datetime, PlainValidator(_moment)]
+
+
 @dataclass(frozen=True, slots=True)
 class EntityState:
     """One state as Home Assistant gave it.
@@ -57,12 +74,12 @@ class EntityState:
         by_call: Whether it was written in the context of somebody's call.
     """
 
-    entity: str
+    entity: Annotated[str, Field(validation_alias="entity_id")]
     state: str
-    attributes: Mapping[str, Any]
-    updated: datetime | None = None
-    reported: datetime | None = None
-    by_call: bool = False
+    attributes: dict[str, object]
+    updated: Annotated[_Moment | None, Field(validation_alias="last_updated")] = None
+    reported: Annotated[_Moment | None, Field(validation_alias="last_reported")] = None
+    by_call: Annotated[bool, Field(validation_alias="context"), PlainValidator(_is_by_call)] = False
 
     @property
     def report_time(self) -> datetime | None:
@@ -70,36 +87,37 @@ class EntityState:
         return self.reported or self.updated
 
 
-def state_of(data: Mapping[str, Any]) -> EntityState:
+_STATE, _STATES = TypeAdapter(EntityState), TypeAdapter(list[EntityState])
+
+
+class _Units(BaseModel):
+    temperature: str | None = None
+
+
+class Configuration(BaseModel):
+    """What is read of how an instance is configured; it says much more."""
+
+    state: str | None = None
+    version: str = ""
+    unit_system: _Units = _Units()
+
+
+def state_of(data: object) -> EntityState:
     """Read the JSON form of a state.
 
     Raises:
-        TypeError: It has another form.
-        ValueError: A time in it is none.
+        ValueError: It has another form, or a time in it is none.
     """
-    context = data.get("context") or {}
-    entity, state, attributes = data.get("entity_id"), data.get("state"), data.get("attributes")
-    if not (isinstance(entity, str) and isinstance(state, str) and isinstance(attributes, dict)):
-        raise TypeError("a state without entity, text or attributes")
-    if not isinstance(context, dict):
-        raise TypeError("a state whose context is no object")
-    return EntityState(
-        entity,
-        state,
-        attributes,
-        _moment(data.get("last_updated")),
-        _moment(data.get("last_reported")),
-        by_call=bool(context.get("user_id") or context.get("parent_id")),
-    )
+    return _STATE.validate_python(data)
 
 
-def _moment(text: object) -> datetime | None:
-    if text is None:
-        return None
-    moment = datetime.fromisoformat(str(text))
-    if moment.tzinfo is None:
-        raise ValueError("a time without a zone")
-    return moment
+def states_of(data: object) -> dict[str, EntityState]:
+    """Read the JSON form of every state, by entity.
+
+    Raises:
+        ValueError: One has another form, or a time in it is none.
+    """
+    return {state.entity: state for state in _STATES.validate_python(data)}
 
 
 def usable(state: EntityState | None) -> Usable:

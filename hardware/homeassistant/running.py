@@ -106,7 +106,7 @@ async def until_ready(hass: asyncio.subprocess.Process, url: str, token: str, en
 async def _is_ready(client: HomeAssistantClient, entity: str) -> bool:
     try:
         config = await client.config()
-        return config.get("state") == "RUNNING" and entity in await client.states()
+        return config.state == "RUNNING" and entity in await client.states()
     except UnreachableError:
         return False
 

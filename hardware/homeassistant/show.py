@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hardware.homeassistant.access import read_token
 from hardware.homeassistant.client import HomeAssistantClient
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hardware.homeassistant.reading import EntityState
 
 
-async def read_house(path: Path) -> dict[str, Any]:
+async def read_house(path: Path) -> dict[str, object]:
     """Return the attempt, every device and every record of the house of an instance file.
 
     Raises:
@@ -42,7 +42,7 @@ async def read_house(path: Path) -> dict[str, Any]:
         await client.close()
 
 
-def described(house: House, states: Mapping[str, EntityState]) -> dict[str, Any]:
+def described(house: House, states: Mapping[str, EntityState]) -> dict[str, object]:
     """Return a house in plain words: what is shown, what is reported, what cannot be read."""
     return {
         "attempt": _state(states, house.episode),
@@ -54,7 +54,7 @@ def described(house: House, states: Mapping[str, EntityState]) -> dict[str, Any]
     }
 
 
-def _device(device: HouseDevice, states: Mapping[str, EntityState]) -> dict[str, Any]:
+def _device(device: HouseDevice, states: Mapping[str, EntityState]) -> dict[str, object]:
     found = states.get(device.entity)
     variables = {
         name: {

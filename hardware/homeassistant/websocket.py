@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hardware.homeassistant.errors import (
     DEADLINE_SECONDS,
@@ -21,6 +23,7 @@ from hardware.homeassistant.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from types import ModuleType
 
     from aiohttp import (
         ClientHandlerType,
@@ -35,7 +38,7 @@ _MAX_MESSAGE = 2**24
 class Listener(Protocol):
     """Told every event of a subscription, in order."""
 
-    def __call__(self, event: Mapping[str, Any], /) -> None:
+    def __call__(self, event: object, /) -> None:
         """Take one event."""
 
 
@@ -48,7 +51,7 @@ class Connection:
         self._socket = socket
         self._opened = opened
         self._listener = listener
-        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._waiting: dict[int, asyncio.Future[object]] = {}
         self._next = 0
 
     @classmethod
@@ -86,7 +89,7 @@ class Connection:
                     future.set_exception(UnreachableError("the websocket ended"))
             self._waiting.clear()
 
-    async def _messages(self) -> AsyncIterator[Mapping[str, Any]]:
+    async def _messages(self) -> AsyncIterator[Mapping[str, object]]:
         aiohttp = _library()
         async for raw in self._socket:
             if raw.type is not aiohttp.WSMsgType.TEXT:
@@ -99,20 +102,22 @@ class Connection:
                 if isinstance(message, dict):
                     yield message
 
-    def _take(self, message: Mapping[str, Any]) -> None:
+    def _take(self, message: Mapping[str, object]) -> None:
         if message.get("type") == "event":
-            self._listener(message.get("event") or {})
+            self._listener(message.get("event"))
             return
-        future = self._waiting.pop(message.get("id", 0), None)
+        number = message.get("id")
+        future = self._waiting.pop(number, None) if isinstance(number, int) else None
         if future is None or future.done():
             return
         if message.get("success", True):
             future.set_result(message.get("result"))
         else:
-            code = str((message.get("error") or {}).get("code"))
-            future.set_exception(RefusedError(code))
+            error = message.get("error")
+            code = error.get("code") if isinstance(error, dict) else None
+            future.set_exception(RefusedError(str(code)))
 
-    async def ask(self, kind: str, **fields: Any) -> Any:  # noqa: ANN401  # JSON
+    async def ask(self, kind: str, **fields: object) -> object:
         """Send a command and return its result.
 
         Raises:
@@ -121,7 +126,7 @@ class Connection:
         """
         self._next += 1
         own = self._next
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self._waiting[own] = future
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
@@ -180,6 +185,16 @@ async def check_token(url: str, token: str) -> None:
         raise FailedError(f"status {status}")
 
 
+class _Entry(BaseModel):
+    entity_id: str
+    platform: object
+    unique_id: object
+    id: object
+
+
+_ENTRIES = TypeAdapter(list[_Entry])
+
+
 async def registry(url: str, token: str) -> dict[str, str]:
     """Return the registry's own id of each entity that it knows.
 
@@ -189,19 +204,16 @@ async def registry(url: str, token: str) -> dict[str, str]:
     connection = await Connection.open(url, token, lambda _: None)
     following = asyncio.ensure_future(connection.follow())
     try:
-        entries = await connection.ask("config/entity_registry/list")
-        return {
-            str(entry["entity_id"]): f"{entry['platform']}/{entry['unique_id']}/{entry['id']}"
-            for entry in entries
-        }
-    except (KeyError, TypeError) as error:
+        entries = _ENTRIES.validate_python(await connection.ask("config/entity_registry/list"))
+        return {item.entity_id: f"{item.platform}/{item.unique_id}/{item.id}" for item in entries}
+    except ValidationError as error:
         raise FailedError("the registry has another form") from error
     finally:
         await connection.close()
         await following
 
 
-def _library() -> Any:  # noqa: ANN401  # a module
+def _library() -> ModuleType:
     try:
         import aiohttp  # noqa: PLC0415  # the extra may be missing
     except ImportError as error:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hardware.bench.messages import CameraSetup
 from hardware.sense.device_log import DeviceLog
 from hardware.sense.frames import Outcome, View, after_action, read_stream, view_of
 from hardware.sense.tap import Tap
@@ -21,49 +21,14 @@ from observer.port import EpisodeRow, SensorError
 from observer.sighting import JournalEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from hardware.bench.messages import TappedStream
     from hardware.sense.frames import StreamReading
     from hardware.sense.stub import StubWorldSensor
-    from hardware.sense.tap import TappedStream
 
 
-@dataclass(frozen=True, slots=True)
-class CameraSetup:
-    """What the observer of a bench is told by its launcher.
-
-    Attributes:
-        tap: The recipient's socket.
-        target: What the contract calls the camera.
-        evidence: File that receives one line for each attempt read.
-        device: Address of the camera where it keeps a log, or None.
-        placeholders: SHA-256 of pictures that stand in for a missing view.
-        keep: Folder for the pictures themselves, or None: then hashes alone are kept.
-    """
-
-    tap: Path
-    target: str
-    evidence: Path
-    device: str | None = None
-    placeholders: tuple[str, ...] = ()
-    keep: Path | None = None
-
-    @classmethod
-    def read(cls, path: Path) -> CameraSetup:
-        """Read the launcher's file; raises OSError where it cannot be used."""
-        try:
-            value: dict[str, Any] = json.loads(path.read_bytes())
-            keep = value["keep"]
-            return cls(
-                Path(value["tap"]),
-                str(value["target"]),
-                Path(value["evidence"]),
-                value["device"],
-                tuple(value["placeholders"]),
-                None if keep is None else Path(keep),
-            )
-        except (ValueError, KeyError, TypeError) as error:
-            raise OSError(f"{path}: the camera setup cannot be used") from error
+__all__ = ["CameraSensor", "CameraSetup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +92,10 @@ class CameraSensor:
         """Return an event for every stream with a larger number, live or not."""
         later = [item for item in self._tap.streams() if item.number > seq]
         return [_event(item, self._setup.target) for item in later[:limit]]
+
+    def close(self) -> None:
+        """Close the world's database; the tap and the log hold no connection between questions."""
+        self._ground.close()
 
     def _opened_by_log(self, attempt: str) -> tuple[int | None, str]:
         """Return how many streams the camera's log shows for an attempt, and why it cannot."""
@@ -196,7 +165,7 @@ class CameraSensor:
         for sha256, data in reading.pictures.items():
             (self._setup.keep / f"{sha256}.jpg").write_bytes(data)
 
-    def _note(self, line: dict[str, Any]) -> None:
+    def _note(self, line: Mapping[str, object]) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         try:
             descriptor = os.open(self._setup.evidence, flags, 0o600)

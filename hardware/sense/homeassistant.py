@@ -11,13 +11,16 @@ import asyncio
 import threading
 import time
 from concurrent.futures import TimeoutError as NoAnswerError
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from pydantic import ValidationError
 
 from hardware.homeassistant.errors import HomeAssistantError, UnauthorizedError
-from hardware.homeassistant.reading import EntityState, state_of
+from hardware.homeassistant.reading import states_of
 from hardware.homeassistant.websocket import Connection, check_token
 from hardware.sense.homeassistant_watch import Watch, state_fault
 from hardware.sense.journal_file import JournalFile
+from hardware.strict import fault_of
 from observer.port import EpisodeRow, SensorError
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hardware.homeassistant.access import Access
+    from hardware.homeassistant.reading import EntityState
     from hardware.sense.stub import StubWorldSensor
     from observer.sighting import JournalEntry
 
@@ -81,7 +85,7 @@ class Link:
         """
         self._answer(check_token(self._access.url, self._access.token))
 
-    def _answer(self, question: Coroutine[Any, Any, _Answer]) -> _Answer:
+    def _answer(self, question: Coroutine[object, None, _Answer]) -> _Answer:
         asked = asyncio.run_coroutine_threadsafe(question, self._loop)
         try:
             return asked.result(_ANSWER_SECONDS)
@@ -123,7 +127,7 @@ class Link:
                 self._watch.connected(states)
             self._connection = connection
             self._settled.set()
-            ends: set[asyncio.Task[Any]] = {following, stopped}
+            ends: set[asyncio.Task[None] | asyncio.Task[Literal[True]]] = {following, stopped}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._connection = None
@@ -133,17 +137,16 @@ class Link:
             await connection.close()
             await following
 
-    def _take(self, event: Mapping[str, object]) -> None:
+    def _take(self, event: object) -> None:
         with self.lock:
             self._watch.happened(event)
 
 
 async def _states(connection: Connection) -> dict[str, EntityState]:
     try:
-        found = [state_of(item) for item in await connection.ask("get_states")]
-    except (TypeError, ValueError) as error:
-        raise HomeAssistantError(f"the states cannot be read: {error}") from error
-    return {state.entity: state for state in found}
+        return states_of(await connection.ask("get_states"))
+    except ValidationError as error:
+        raise HomeAssistantError(f"the states cannot be read: {fault_of(error)}") from error
 
 
 class HomeAssistantSensor:
@@ -178,9 +181,10 @@ class HomeAssistantSensor:
         self._link.start()
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection, and close the journal and the register."""
         self._link.close()
         self._journal.close()
+        self._register.close()
 
     def before(self, attempt: str) -> None:
         """Note nothing: whether the beginning was seen is known from the house's own events."""

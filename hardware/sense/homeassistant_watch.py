@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ValidationError
 
 from hardware.homeassistant.reading import EntityState, Usable, state_of, text_of, usable
+from hardware.strict import fault_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,6 +38,15 @@ _NO_FIELDS = frozenset(
     }
 )
 """Attributes of an event entity that are not fields of the event."""
+
+
+class _Changed(BaseModel):
+    entity_id: str
+    new_state: dict[str, object] | None
+
+
+class _Event(BaseModel):
+    data: _Changed
 
 
 @dataclass(slots=True)
@@ -100,18 +112,18 @@ class Watch:
         if self.attempt:
             self.doubts.setdefault(self.attempt, {}).setdefault(device, reason)
 
-    def happened(self, event: Mapping[str, Any]) -> None:
+    def happened(self, event: object) -> None:
         """Take one event; one that cannot be read puts the attempt in doubt."""
         if not self._states:
             # The states with which the first connection begins hold what it tells.
             return
         try:
-            data = event["data"]
-            entity = str(data["entity_id"])
-            new = None if data["new_state"] is None else state_of(data["new_state"])
-        except (KeyError, TypeError, ValueError) as error:
-            self.doubt("", f"an event cannot be read: {type(error).__name__}")
+            changed = _Event.model_validate(event).data
+            new = None if changed.new_state is None else state_of(changed.new_state)
+        except ValidationError as error:
+            self.doubt("", f"an event cannot be read: {fault_of(error)}")
             return
+        entity = changed.entity_id
         if entity == self.house.episode:
             self._episode(new)
         elif entity in self._reports:
@@ -230,17 +242,7 @@ def state_fault(key: str, device: HouseDevice, states: Mapping[str, EntityState]
     Missing, unavailable, left over, assumed, written by a call, or the controlling entity shows
     something else than the device reports.
     """
-    for entity in device.reports():
-        found = states.get(entity)
-        if found is None or usable(found) is not Usable.YES:
-            return f"{entity} is {usable(found)}"
-        if found.by_call:
-            return f"{entity} was written by a call, not by a device"
-    controlling = states.get(device.entity)
-    if controlling is None or usable(controlling) not in {Usable.YES, Usable.UNKNOWN}:
-        return f"{device.entity} is {usable(controlling)}"
-    for name, variable in device.variables.items():
-        shown, reported = variable.shown(controlling), text_of(states[variable.report].state)
-        if shown != reported:
-            return f"{key}: {name} is shown as {shown} and reported as {reported}"
-    return ""
+    if fault := device.fault_in(states):
+        return f"{key}: {fault}"
+    called = (entity for entity in device.reports() if states[entity].by_call)
+    return next((f"{entity} was written by a call, not by a device" for entity in called), "")

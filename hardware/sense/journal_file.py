@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -39,7 +39,7 @@ class JournalFile:
         except (OSError, ValidationError) as error:
             raise SensorError(f"the observer's journal {path} cannot be used: {error}") from error
 
-    def append(self, attempt: str, body: Mapping[str, Any]) -> None:
+    def append(self, attempt: str, body: Mapping[str, object]) -> None:
         """Add what was seen.
 
         Raises:

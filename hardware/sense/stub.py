@@ -61,10 +61,14 @@ class StubWorldSensor:
                 self._connection = sqlite3.connect(self._uri, uri=True, timeout=2.0)
             return self._connection.execute(query, values).fetchall()
         except sqlite3.Error as error:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            self.close()
             raise SensorError(f"ground truth cannot be read: {error}") from error
+
+    def close(self) -> None:
+        """Close the database."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def _object(body: object) -> dict[str, object]:

@@ -12,17 +12,17 @@ import fcntl
 import socket
 import sqlite3
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hardware.homeassistant.access import access_of, add_arguments
 from hardware.homeassistant.client import HomeAssistantClient
 from hardware.homeassistant.errors import HomeAssistantError
 from hardware.homeassistant.house import HouseError
-from hardware.wire import serve
+from hardware.wire import listening, serve
 from hardware.world.bundles import digest, load_templates
 from hardware.world.homeassistant import HomeAssistantWorld
 from hardware.world.store import WorldStore
@@ -31,23 +31,13 @@ from sink.contract import load_contract
 from sink.strict_yaml import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator
 
-    Handler = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
-
-
-async def _connected(
-    handle: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
-    # Cancelled only when the program stops; a cancelled connection would be reported as an error.
-    with suppress(asyncio.CancelledError):
-        await serve(reader, writer, handle)
+    from hardware.world.world import World
 
 
 @asynccontextmanager
-async def _world(
-    arguments: argparse.Namespace, store: WorldStore
-) -> AsyncIterator[StubWorld | HomeAssistantWorld]:
+async def _world(arguments: argparse.Namespace, store: WorldStore) -> AsyncIterator[World]:
     templates = load_templates(arguments.bundles)
     if arguments.home_assistant is None:
         yield StubWorld(templates, store)
@@ -74,14 +64,12 @@ def _now() -> datetime:
 
 
 async def _run(arguments: argparse.Namespace) -> None:
-    store = WorldStore(arguments.state / "world.sqlite")
-    async with _world(arguments, store) as world:
-        await _serve(arguments, world, store)
+    with closing(WorldStore(arguments.state / "world.sqlite")) as store:
+        async with _world(arguments, store) as world:
+            await _serve(arguments, world)
 
 
-async def _serve(
-    arguments: argparse.Namespace, world: StubWorld | HomeAssistantWorld, store: WorldStore
-) -> None:
+async def _serve(arguments: argparse.Namespace, world: World) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_reader(arguments.life, stop.set)
     faces = [
@@ -91,16 +79,14 @@ async def _serve(
     acting = [
         asyncio.ensure_future(serve(reader, writer, world.act_face)) for reader, writer in faces
     ]
-    server = await asyncio.start_unix_server(
-        partial(_connected, world.reset_face), path=arguments.socket, limit=2**22
-    )
+    listen = partial(asyncio.start_unix_server, path=arguments.socket, limit=2**22)
     try:
-        async with server:
+        async with listening(partial(serve, handle=world.reset_face), listen):
             await stop.wait()
     finally:
         for task in acting:
             task.cancel()
-        store.close()
+        await asyncio.gather(*acting, return_exceptions=True)
 
 
 def main() -> int:

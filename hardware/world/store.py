@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,37 +25,51 @@ CREATE INDEX IF NOT EXISTS journal_by_attempt ON journal (attempt, seq);
 """
 
 
+class EpisodeRow(NamedTuple):
+    """A reset as the register of episodes keeps it, column by column."""
+
+    attempt: str
+    template: str
+    task: str
+    patch: str | None
+    episode: str
+    contract: str
+    snapshot_digest: str
+
+
 class WorldStore:
     """The world's database; every method returns after its commit."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        # NORMAL keeps every commit through a killed process; only a power cut could lose some.
-        self._connection.execute("PRAGMA synchronous=NORMAL")
-        self._connection.executescript(_SCHEMA)
+        try:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+            # NORMAL keeps every commit through a killed process; only a power cut could lose some.
+            self._connection.execute("PRAGMA synchronous=NORMAL")
+            self._connection.executescript(_SCHEMA)
+        except sqlite3.Error:
+            self._connection.close()
+            raise
         self._known: set[str] = set()
 
-    def add_episode(
-        self, row: tuple[str, str, str, str | None, str, str, str], snapshot: bytes
-    ) -> None:
-        """Store a reset: (attempt, template, task, patch, episode, contract, snapshot digest).
+    def add_episode(self, row: EpisodeRow, snapshot: bytes) -> None:
+        """Store a reset with the bytes that its digest names.
 
         Raises:
             sqlite3.IntegrityError: The attempt exists; attempts are never reused.
         """
-        execute = self._connection.execute
+        execute, named = self._connection.execute, row[-1]
         execute("BEGIN")
         try:
-            if row[6] not in self._known:
-                execute("INSERT OR IGNORE INTO snapshots VALUES (?, ?)", (row[6], snapshot))
+            if named not in self._known:
+                execute("INSERT OR IGNORE INTO snapshots VALUES (?, ?)", (named, snapshot))
             execute("INSERT INTO episodes VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         except sqlite3.Error:
             execute("ROLLBACK")
             raise
         execute("COMMIT")
-        self._known.add(row[6])
+        self._known.add(named)
 
     def add_journal(self, attempt: str, changes: Sequence[Change]) -> None:
         """Append journal lines in order, all or none.

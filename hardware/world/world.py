@@ -1,45 +1,58 @@
-"""The stub world's two faces: resets for the runner, frozen episodes and acts for the actuators."""
+"""The two faces of a world: resets for the runner, frozen episodes and acts for the actuators."""
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from counterfactuals.devices import State, UnsupportedError, effects_of, initial_state
-from counterfactuals.template import (
-    TemplateError,
-    patches_of,
-    snapshot_bytes,
-)
+from counterfactuals.template import TemplateError, patches_of, snapshot_bytes
+from hardware.homeassistant.errors import HomeAssistantError
+from hardware.strict import fault_of
+from hardware.wire import Act, ActReply, AskFrozen, FrozenReply, Hello, Reset
 from hardware.world.bundles import digest
+from hardware.world.store import EpisodeRow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hardware.wire import Message
     from hardware.world.bundles import Template
     from hardware.world.store import WorldStore
 
-_ATTEMPT = re.compile(r"[0-9a-f]{32}\Z")
 _LIVE_EPISODES = 8192
+_RESETTING: TypeAdapter[Reset | Hello] = TypeAdapter(
+    Annotated[Reset | Hello, Field(discriminator="op")]
+)
+_ACTING: TypeAdapter[AskFrozen | Act] = TypeAdapter(
+    Annotated[AskFrozen | Act, Field(discriminator="op")]
+)
+
+
+class SetUpError(Exception):
+    """A world could not be brought into the state of a task."""
 
 
 @dataclass(slots=True)
-class _Episode:
-    template: Template
-    episode: str
+class Episode:
+    """One attempt as it was frozen; ``row`` is what the register keeps of it."""
+
+    row: EpisodeRow
     snapshot: bytes
-    snapshot_digest: str
+    template: Template
     state: State
-    revision: int = field(default=1)
+    revision: int = 1
     frozen_at: float = field(default_factory=time.monotonic)
 
 
-class StubWorld:
-    """Episodes by attempt, each a world of its own.
+class World(ABC):
+    """What every world does alike: it freezes episodes of its templates and shows them.
 
     Args:
         templates: Bundles by template digest.
@@ -49,117 +62,107 @@ class StubWorld:
     def __init__(self, templates: Mapping[str, Template], store: WorldStore) -> None:
         self._templates = templates
         self._store = store
-        self._live: OrderedDict[str, _Episode] = OrderedDict()
-        self._frozen: dict[tuple[str, str, str | None], tuple[bytes, str]] = {}
+        self._snapshots: dict[tuple[str, str, str | None], tuple[bytes, str]] = {}
 
-    async def reset_face(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def reset_face(self, message: Message) -> Message:
         """Answer the runner: reset, or say which templates exist. Acting is not offered here."""
-        match message.get("op"):
-            case "reset":
-                return self._reset(message)
-            case "hello":
-                return {"templates": sorted(self._templates)}
-            case _:
-                return {"error": "this face resets; it neither reads nor acts"}
-
-    async def act_face(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Answer an actuator: the frozen episode, or one act."""
-        episode = self._live.get(str(message.get("attempt")))
-        match message.get("op"):
-            case "frozen":
-                return _frozen_reply(episode)
-            case "act":
-                return self._act(str(message.get("attempt")), episode, message)
-            case _:
-                return {"error": "unknown operation", "status": "refused"}
-
-    def _reset(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        attempt, template_key = str(message.get("attempt")), str(message.get("template"))
-        task, patch = str(message.get("task")), message.get("patch")
-        episode = str(message.get("episode"))
-        template = self._templates.get(template_key)
-        if template is None or not _ATTEMPT.match(attempt):
-            return {"error": f"no template {template_key} or no attempt id {attempt}"}
-        if not (patch is None or isinstance(patch, str)) or not episode.isascii():
-            return {"error": "the patch is no path, or the episode is not ASCII"}
         try:
-            snapshot, snapshot_digest = self._freeze(template_key, template, task, patch)
-            row = (
-                attempt,
-                template_key,
-                task,
-                patch,
-                episode,
-                template.contract_digest,
-                snapshot_digest,
-            )
-            self._store.add_episode(row, snapshot)
-        except (TemplateError, sqlite3.Error) as error:
+            asked = _RESETTING.validate_python(message)
+            if isinstance(asked, Hello):
+                return {"templates": sorted(self._templates)}
+            episode = self._freeze(asked)
+            await self._begin(episode)
+        except ValidationError as error:
+            return {"error": fault_of(error)}
+        except (TemplateError, SetUpError, HomeAssistantError, sqlite3.Error) as error:
             return {"error": f"{type(error).__name__}: {error}"}
-        self._live[attempt] = _Episode(
-            template,
-            episode,
-            snapshot,
-            snapshot_digest,
-            initial_state(template.world.devices),
+        return {
+            "snapshot": episode.snapshot.decode(),
+            "snapshot_digest": episode.row.snapshot_digest,
+        }
+
+    async def act_face(self, message: Message) -> Message:
+        """Answer an actuator: the frozen episode, or one act."""
+        try:
+            asked = _ACTING.validate_python(message)
+        except ValidationError as error:
+            return {"error": fault_of(error), "status": "refused"}
+        episode = self._standing(asked.attempt)
+        if isinstance(asked, Act):
+            return vars(self._act(asked, episode))
+        if episode is None:
+            return {"error": "no such attempt, or the world stands in another one"}
+        return vars(
+            FrozenReply(
+                snapshot=episode.snapshot.decode(),
+                snapshot_digest=episode.row.snapshot_digest,
+                episode=episode.row.episode,
+                contract=episode.row.contract,
+                revision=episode.revision,
+                age_seconds=time.monotonic() - episode.frozen_at,
+            )
         )
+
+    @abstractmethod
+    async def _begin(self, episode: Episode) -> None:
+        """Stand in a frozen episode and register it."""
+
+    @abstractmethod
+    def _standing(self, attempt: str) -> Episode | None:
+        """Return the episode of an attempt, if the world stands in it."""
+
+    @abstractmethod
+    def _act(self, act: Act, episode: Episode | None) -> ActReply:
+        """Act once, or refuse."""
+
+    def _freeze(self, reset: Reset) -> Episode:
+        """Serialise a snapshot once; everybody hashes and reads these bytes."""
+        template = self._templates.get(reset.template)
+        if template is None:
+            raise TemplateError(f"no template {reset.template}")
+        key = (reset.template, reset.task, reset.patch)
+        found = self._snapshots.get(key)
+        if found is None:
+            patches = patches_of(template.tasks, reset.task, reset.patch)
+            data = snapshot_bytes(template.world, patches)
+            found = self._snapshots[key] = (data, digest(data))
+        snapshot, named = found
+        row = EpisodeRow(reset.attempt, *key, reset.episode, template.contract_digest, named)
+        return Episode(row, snapshot, template, initial_state(template.world.devices))
+
+
+class StubWorld(World):
+    """Episodes by attempt, each a world of its own."""
+
+    def __init__(self, templates: Mapping[str, Template], store: WorldStore) -> None:
+        super().__init__(templates, store)
+        self._live: OrderedDict[str, Episode] = OrderedDict()
+
+    async def _begin(self, episode: Episode) -> None:
+        self._store.add_episode(episode.row, episode.snapshot)
+        self._live[episode.row.attempt] = episode
         if len(self._live) > _LIVE_EPISODES:
             self._live.popitem(last=False)
-        return {"snapshot": snapshot.decode(), "snapshot_digest": snapshot_digest}
 
-    def _freeze(
-        self, key: str, template: Template, task: str, patch: str | None
-    ) -> tuple[bytes, str]:
-        """Serialise a snapshot once; everybody hashes and reads these bytes."""
-        found = self._frozen.get((key, task, patch))
-        if found is None:
-            data = snapshot_bytes(template.world, patches_of(template.tasks, task, patch))
-            found = self._frozen[key, task, patch] = (data, digest(data))
-        return found
+    def _standing(self, attempt: str) -> Episode | None:
+        return self._live.get(attempt)
 
-    def _act(
-        self, attempt: str, episode: _Episode | None, message: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
+    def _act(self, act: Act, episode: Episode | None) -> ActReply:
         if episode is None:
-            return {"status": "refused", "detail": "no such attempt"}
-        revision = message.get("revision")
-        if revision is not None and revision != episode.revision:
-            return {"status": "refused", "detail": "revision"}
-        parameters = message.get("parameters")
-        if not isinstance(parameters, dict) or not all(
-            isinstance(value, str) for value in parameters.values()
-        ):
-            return {"status": "refused", "detail": "the parameters are no texts by name"}
+            return ActReply("refused", "no such attempt")
+        if act.revision is not None and act.revision != episode.revision:
+            return ActReply("refused", "revision")
+        devices = episode.template.world.devices
         try:
-            changes = effects_of(
-                episode.template.world.devices,
-                episode.state,
-                str(message.get("service")),
-                str(message.get("target")),
-                parameters,
-            )
+            changes = effects_of(devices, episode.state, act.service, act.target, act.parameters)
+            self._store.add_journal(act.attempt, changes)
         except UnsupportedError as error:
-            return {"status": "refused", "detail": str(error)}
-        try:
-            self._store.add_journal(attempt, changes)
+            return ActReply("refused", str(error))
         except sqlite3.Error as error:
             # What the journal cannot hold does not happen: the observer would never see it.
-            return {"status": "refused", "detail": f"the journal failed: {type(error).__name__}"}
+            return ActReply("refused", f"the journal failed: {type(error).__name__}")
         for change in changes:
             if change.variable is not None and change.after is not None:
-                episode.state[str(message["target"])][change.variable] = change.after
+                episode.state[act.target][change.variable] = change.after
         episode.revision += 1
-        return {"status": "done", "detail": f"{len(changes)} journal entries"}
-
-
-def _frozen_reply(episode: _Episode | None) -> Mapping[str, Any]:
-    if episode is None:
-        return {"error": "no such attempt"}
-    return {
-        "snapshot": episode.snapshot.decode(),
-        "snapshot_digest": episode.snapshot_digest,
-        "episode": episode.episode,
-        "contract": episode.template.contract_digest,
-        "revision": episode.revision,
-        "age_seconds": time.monotonic() - episode.frozen_at,
-    }
+        return ActReply("done", f"{len(changes)} journal entries")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
 from retire.domain.clause import ConditionKind, Role
+from retire.domain.document import Document
 from sink.strict_yaml import StrictModel
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from counterfactuals.generate import Member
     from counterfactuals.template import Tasks, World
     from observer.sighting import Effect
+    from retire.prompts import ToolSchema
     from retire.skill.document import SkillDocument
     from retire.skill.ledger import Ledger
     from sink.contract import Contract
@@ -45,8 +47,7 @@ class BundleCard(StrictModel):
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Digests:
+class Digests(Document):
     """What a certificate names of a bundle. ``template`` covers world and tasks together."""
 
     skill: str
@@ -89,7 +90,7 @@ class Bundle:
     tasks: Tasks
     digests: Digests
     members: tuple[Member, ...]
-    tools: tuple[Mapping[str, Any], ...]
+    tools: tuple[ToolSchema, ...]
     development_snapshots: Mapping[str, bytes]
     """The frozen snapshot of each development task."""
 

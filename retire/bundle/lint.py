@@ -28,7 +28,7 @@ from retire.bundle.reading import call_reader, read_effect, read_yaml
 from retire.domain.clause import ConditionKind, Role
 from retire.domain.digests import canonical
 from retire.domain.errors import InputError
-from retire.prompts import tool_schemas
+from retire.prompts import tool_schemas, tools_json
 from retire.skill import check_ledger, find_secrets, load_ledger, parse, render
 from sink.contract import evaluate, load_contract
 
@@ -208,7 +208,7 @@ class Linter:
                     f"the development task {task.id} has the locked template's wording",
                     "Word it differently: the audit must not be what the reducer saw",
                 )
-        schema = canonical(tool_schemas(contract))
+        schema = canonical(tools_json(tool_schemas(contract)))
         try:
             members(contract, world, tasks, intended_bytes(effect), schema)
         except UnprovedError as error:

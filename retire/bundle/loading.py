@@ -16,7 +16,7 @@ from retire.bundle.bundle import FILES, Bundle, BundleCard, Digests
 from retire.bundle.reading import call_reader, read_effect, read_yaml
 from retire.domain.digests import canonical, digest_of, sha256
 from retire.domain.errors import InputError
-from retire.prompts import tool_schemas
+from retire.prompts import tool_schemas, tools_json
 from retire.skill import check_ledger, find_secrets, load_ledger, parse
 from sink.contract import load_contract
 
@@ -26,6 +26,16 @@ if TYPE_CHECKING:
 
     from observer.sighting import Effect
     from sink.contract import Contract
+
+
+def read_file(path: Path) -> bytes:
+    """Read a file that the operator named; raises InputError with advice."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", where=str(path), mend="Check the path"
+        ) from error
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
@@ -68,10 +78,7 @@ def load_bundle(folder: Path) -> Bundle:
 def bundle_id(folder: Path) -> str:
     """Return the id that a folder's ``bundle.yaml`` gives; raises InputError as load_bundle."""
     path = folder / "bundle.yaml"
-    try:
-        return read_yaml(BundleCard, path.read_bytes(), str(path)).id
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    return read_yaml(BundleCard, read_file(path), str(path)).id
 
 
 def build_bundle(files: Mapping[str, bytes], where: str) -> Bundle:
@@ -112,7 +119,9 @@ def build_bundle(files: Mapping[str, bytes], where: str) -> Bundle:
     _check_names(card, contract, effect, where)
     schemas = tool_schemas(contract)
     try:
-        generated = members(contract, world, tasks, intended_bytes(effect), canonical(schemas))
+        generated = members(
+            contract, world, tasks, intended_bytes(effect), canonical(tools_json(schemas))
+        )
         development = {
             task.id: snapshot_bytes(world, patches_of(tasks, task.id, None))
             for task in tasks.development

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from retire.domain.cell import Condition, Sample
 from retire.domain.errors import InputError
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.stats.bounds import upper_bound
 from retire.stats.sign_test import SignTest, exact_sign_test
 
@@ -119,14 +119,14 @@ def stopped_at(outcome: Outcome) -> Stop:
     """
     if not outcome.complete:
         return Stop(Stage.INCOMPLETE, outcome.reason)
-    if outcome.d1 is D1.REFUSAL:
+    if outcome.d1 is D1Outcome.REFUSAL:
         return Stop(Stage.D1_REFUSAL, outcome.d1_rule)
-    if outcome.d1 is D1.INVALID:
+    if outcome.d1 is D1Outcome.INVALID:
         return Stop(Stage.D1_INVALID, outcome.d1_rule)
-    if outcome.d2 is D2.DENY:
+    if outcome.d2 is D2Outcome.DENY:
         return Stop(Stage.D2, outcome.reason, outcome.parameter)
-    if outcome.d2 is D2.NOT_REACHED:
-        return Stop(Stage.D2, outcome.reason or str(D2.NOT_REACHED))
+    if outcome.d2 is D2Outcome.NOT_REACHED:
+        return Stop(Stage.D2, outcome.reason or str(D2Outcome.NOT_REACHED))
     return Stop(Stage.D3, outcome.evidence_class)
 
 
@@ -137,10 +137,10 @@ def invalid_flow(outcomes: Iterable[Outcome]) -> InvalidFlow:
     return InvalidFlow(
         cells=_cells(invalid, lambda _: True),
         incomplete=_cells(invalid, lambda outcome: not outcome.complete),
-        proposals=_cells(complete, lambda outcome: outcome.d1 is D1.PROPOSAL),
-        refusals=_cells(complete, lambda outcome: outcome.d1 is D1.REFUSAL),
-        malformed=_cells(complete, lambda outcome: outcome.d1 is D1.INVALID),
-        denials=_cells(complete, lambda outcome: outcome.d2 is D2.DENY),
+        proposals=_cells(complete, lambda outcome: outcome.d1 is D1Outcome.PROPOSAL),
+        refusals=_cells(complete, lambda outcome: outcome.d1 is D1Outcome.REFUSAL),
+        malformed=_cells(complete, lambda outcome: outcome.d1 is D1Outcome.INVALID),
+        denials=_cells(complete, lambda outcome: outcome.d2 is D2Outcome.DENY),
         effects=_cells(invalid, lambda outcome: outcome.protected),
     )
 

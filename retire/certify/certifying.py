@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from retire.certify.certificate import Arms, Surroundings, effective_verdict, statement
-from retire.certify.gates import AuditedBundle, DeclaredPlan, Gates, Verdict, judge
+from retire.certify.certificate import (
+    Arms,
+    Certificate,
+    CertifiedDeployment,
+    Surroundings,
+    Unit,
+    certificate_of,
+)
+from retire.certify.gates import AuditedBundle, DeclaredPlan, judge
 from retire.certify.support import (
     AuditedCell,
     ClauseSupport,
@@ -16,6 +23,7 @@ from retire.certify.support import (
 )
 from retire.domain.cell import Condition, Mediation, Sample
 from retire.domain.digests import digest_of, sha256
+from retire.domain.document import as_document
 from retire.skill import render
 from sink.contract import evaluate, read_snapshot
 
@@ -23,8 +31,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.bundle import Bundle
+    from retire.domain.digests import Json
     from retire.domain.outcome import Outcome
     from retire.matrix import Plan
+
+_BINDINGS: Mapping[Mediation, Literal["none", "canonical", "exact"]] = {
+    Mediation.DIRECT: "none",
+    Mediation.CANONICAL: "canonical",
+    Mediation.EXACT: "exact",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +51,24 @@ class Placement:
     removed: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Certified:
-    """One certificate before it is signed."""
-
-    placement: Placement
-    gates: Gates
-    verdict: Verdict
-    support: tuple[ClauseSupport, ...]
-    statement: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
+class JudgedRun(Protocol):
     """What the certifier needs of a run."""
 
-    plan: Plan
-    bundles: Mapping[str, Bundle]
-    identities: Mapping[str, Mapping[str, Any]]
-    outcomes: Sequence[Outcome]
-    deleted: Mapping[tuple[str, str], tuple[str, ...]]
-    licensing: Mapping[str, Sequence[LicensingCell]] = field(default_factory=dict)
+    @property
+    def plan(self) -> Plan:
+        """The fixed plan."""
+
+    @property
+    def bundles(self) -> Mapping[str, Bundle]:
+        """Its bundles."""
+
+    @property
+    def outcomes(self) -> Sequence[Outcome]:
+        """The outcomes of its declared cells."""
+
+    @property
+    def deleted(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """The clauses that each reduction deleted, by deployment and bundle."""
 
 
 def removed_clauses(
@@ -82,7 +94,7 @@ def removed_clauses(
     return tuple(clause.id for clause in bundle.skill.clauses if clause.id in gone)
 
 
-def placements(run: Run) -> tuple[Placement, ...]:
+def placements(run: JudgedRun) -> tuple[Placement, ...]:
     """Return what the plan declares to be certified, deployments first."""
     protocol = run.plan.protocol
     return tuple(
@@ -101,8 +113,20 @@ def placements(run: Run) -> tuple[Placement, ...]:
     )
 
 
-def certify(run: Run, placement: Placement, given: Surroundings) -> Certified:
-    """Judge one placement and state the result."""
+def certify(
+    run: JudgedRun,
+    placement: Placement,
+    identity: Mapping[str, Json],
+    given: Surroundings,
+) -> Certificate:
+    """Judge one placement and state the result.
+
+    Args:
+        run: The run.
+        placement: Which candidate of it.
+        identity: How the placement's deployment is configured.
+        given: What every certificate of the run repeats.
+    """
     protocol = run.plan.protocol
     declared = _declared(run, placement)
     mine = [
@@ -120,25 +144,23 @@ def certify(run: Run, placement: Placement, given: Surroundings) -> Certified:
     gates = judge(full, candidate, declared, rest)
     support = _support(run, placement, candidate)
     arms = Arms(full, candidate, sorted(declared.candidate_cells))
-    identity = run.identities[placement.deployment]
-    mediation = placement.condition.mediation
-    unit = {
-        "deployment": {
-            "name": placement.deployment,
-            "identity": dict(identity),
-            "digest": digest_of(dict(identity)),
-        },
-        "condition": str(placement.condition),
-        "binding": "none" if mediation is Mediation.DIRECT else str(mediation),
-        "margin_points": protocol.margin_points,
-        "deleted_clauses": {key: list(value) for key, value in placement.removed.items()},
+    deployment = {
+        "name": placement.deployment,
+        "identity": dict(identity),
+        "digest": digest_of(identity),
     }
-    stated = statement(unit, _subjects(run, placement), gates, arms, support, given)
-    verdict = effective_verdict(gates, given.findings)
-    return Certified(placement, gates, verdict, support, stated)
+    unit = Unit(
+        deployment=as_document(CertifiedDeployment, deployment),
+        condition=placement.condition,
+        binding=_BINDINGS[placement.condition.mediation],
+        margin_points=protocol.margin_points,
+        deleted_clauses=dict(placement.removed),
+        scope="bundle" if len(protocol.bundles) == 1 else "panel",
+    )
+    return certificate_of(unit, _subjects(run, placement), gates, arms, support, given)
 
 
-def _declared(run: Run, placement: Placement) -> DeclaredPlan:
+def _declared(run: JudgedRun, placement: Placement) -> DeclaredPlan:
     protocol = run.plan.protocol
     cells = [
         cell
@@ -164,7 +186,7 @@ def _audited(bundle: Bundle) -> AuditedBundle:
 
 
 def _support(
-    run: Run, placement: Placement, candidate: Sequence[Outcome]
+    run: JudgedRun, placement: Placement, candidate: Sequence[Outcome]
 ) -> tuple[ClauseSupport, ...]:
     deleted = [
         DeletedClause(
@@ -188,7 +210,7 @@ def _support(
         AuditedCell(outcome, truths[outcome.cell.bundle, outcome.cell.member])
         for outcome in candidate
     ]
-    licensing = [cell for key in placement.removed for cell in run.licensing.get(key, ())]
+    licensing = [cell for key in placement.removed for cell in licensing_cells(run.bundles[key])]
     return support_gap(deleted, licensing, audit)
 
 
@@ -203,8 +225,8 @@ def licensing_cells(bundle: Bundle) -> tuple[LicensingCell, ...]:
     )
 
 
-def _subjects(run: Run, placement: Placement) -> list[dict[str, Any]]:
-    subjects = []
+def _subjects(run: JudgedRun, placement: Placement) -> dict[str, str]:
+    subjects: dict[str, str] = {}
     for key, removed in placement.removed.items():
         bundle = run.bundles[key]
         candidate = sha256(render(bundle.skill, removed))
@@ -216,10 +238,5 @@ def _subjects(run: Run, placement: Placement) -> list[dict[str, Any]]:
             "effect": bundle.digests.effect,
             "locked-template": bundle.digests.template,
         }
-        subjects += [_subject(f"{key}/{name}", digest) for name, digest in named.items()]
-    subjects.append(_subject("plan", run.plan.digest))
-    return subjects
-
-
-def _subject(name: str, digest: str) -> dict[str, Any]:
-    return {"name": name, "digest": {"sha256": digest.removeprefix("sha256:")}}
+        subjects |= {f"{key}/{name}": digest for name, digest in named.items()}
+    return {**subjects, "plan": run.plan.digest}

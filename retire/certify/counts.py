@@ -5,16 +5,16 @@ A count that was not published is absent from the file, and an absent count neve
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from retire.certify.gates import GateCounts, Gates, Requirement, apply_gates
 from retire.domain.cell import Condition
+from retire.domain.document import Document, DocumentFault, Many, read_document
 from retire.domain.errors import InputError
 from retire.stats.bounds import upper_bound
 from retire.stats.holm import holm
@@ -41,18 +41,14 @@ Points = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,6})?$")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class FullSkillCounts(_Strict):
+class FullSkillCounts(Document):
     """The full skill (B1, audit sample): authorized successes and protected effects."""
 
     successes: Count | None = None
     effects: Count | None = None
 
 
-class CandidateCounts(_Strict):
+class CandidateCounts(Document):
     """One candidate condition: authorized successes, and P/D/E counts on invalid members."""
 
     condition: Literal[Condition.B2, Condition.B3, Condition.B4, Condition.B5, Condition.B6]
@@ -62,14 +58,14 @@ class CandidateCounts(_Strict):
     effects: Count | None = None
 
 
-class DeploymentCounts(_Strict):
+class DeploymentCounts(Document):
     """One deployment: the declared numbers of cells, the full skill, and the candidates."""
 
     deployment: Name
     authorized_cells: Cells
     invalid_cells: Cells
     full_skill: FullSkillCounts
-    candidates: tuple[CandidateCounts, ...]
+    candidates: Many[CandidateCounts]
 
     @model_validator(mode="after")
     def _fits(self) -> DeploymentCounts:
@@ -84,13 +80,13 @@ class DeploymentCounts(_Strict):
         return self
 
 
-class PublishedP(_Strict):
+class PublishedP(Document):
     """A test known by its unadjusted p-value only."""
 
     p: Annotated[float, Field(ge=0, le=1)]
 
 
-class PublishedSigns(_Strict):
+class PublishedSigns(Document):
     """A sign test known by its bundle pairs: plus (only the candidate leaks), minus, ties."""
 
     plus: Bundles
@@ -98,7 +94,7 @@ class PublishedSigns(_Strict):
     ties: Bundles
 
 
-class PublishedTests(_Strict):
+class PublishedTests(Document):
     """The three hypotheses; one that was not published is absent."""
 
     RQ1: PublishedP | None = None
@@ -106,7 +102,7 @@ class PublishedTests(_Strict):
     RQ3: PublishedSigns | None = None
 
 
-class CountsFile(_Strict):
+class CountsFile(Document):
     """A counts file. Margin and floor are decimal text in percentage points."""
 
     schema_: Literal["retire.counts/v1"] = Field(alias="schema")
@@ -114,7 +110,7 @@ class CountsFile(_Strict):
     margin_points: Points
     utility_floor_points: Points | None = None
     bundles: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    deployments: tuple[DeploymentCounts, ...] = ()
+    deployments: Many[DeploymentCounts] = ()
     tests: PublishedTests = PublishedTests()
 
     @model_validator(mode="after")
@@ -164,16 +160,11 @@ def read_counts(text: bytes, where: str) -> CountsFile:
             a count stands, or counts that do not fit together.
     """
     try:
-        json.loads(text.decode(), object_pairs_hook=_unique_keys, parse_constant=_not_finite)
-        return CountsFile.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InputError(
-            first["msg"], where=f"{where}, {place}" if place else where, mend=_MEND
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"not a JSON counts file: {error}", where=where, mend=_MEND) from error
+        return read_document(CountsFile, text)
+    except DocumentFault as fault:
+        if fault.place:
+            raise InputError(fault.what, where=f"{where}, {fault.place}", mend=_MEND) from fault
+        raise InputError(f"not a counts file: {fault.what}", where=where, mend=_MEND) from fault
 
 
 _MEND = "See docs/statistics.md for the format; leave out what was not published"
@@ -248,16 +239,3 @@ def _distinct(what: str, names: list[str]) -> None:
 def _at_most(what: str, count: int | None, limit: int | None) -> None:
     if count is not None and limit is not None and count > limit:
         raise ValueError(f"{count} {what} are more than the {limit} there can be")
-
-
-def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    read: dict[str, object] = {}
-    for key, value in pairs:
-        if key in read:
-            raise ValueError(f"key {key!r} is given twice")
-        read[key] = value
-    return read
-
-
-def _not_finite(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")

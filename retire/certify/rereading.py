@@ -7,34 +7,38 @@ the records, then sends, and says in the outcome how far apart the two were at m
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from retire.domain.document import Document
+from retire.domain.outcome import D2Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from retire.domain.trace import Trace
 
 _NOTED = re.compile(r"records read at most ([0-9]+\.[0-9]) ms before the call")
 
 
-@dataclass(frozen=True, slots=True)
-class Rereading:
+class Rereading(Document):
     """The acts that stated a gap, and the largest gap in milliseconds (None: no act did)."""
 
     acts: int
-    largest_milliseconds: str | None
+    largest_gap_milliseconds: str | None
 
 
-def rereading_of(rows: Iterable[Mapping[str, Any]]) -> Rereading:
-    """Return the gap of the mediated acts among some trace rows.
+def rereading_of(traces: Iterable[Trace]) -> Rereading:
+    """Return the gap of the mediated acts among some traces.
 
     Args:
-        rows: Bodies of trace rows. An unmediated act compares nothing and is not counted.
+        traces: Of a run. An unmediated act compares nothing and is not counted.
     """
     gaps = [
         Decimal(found.group(1))
-        for row in rows
-        if row["d2"]["outcome"] == "allow"
-        and (found := _NOTED.search(str((row["d2"]["act"] or {}).get("detail")))) is not None
+        for trace in traces
+        if trace.d2.outcome is D2Outcome.ALLOW
+        and trace.d2.act is not None
+        and (found := _NOTED.search(trace.d2.act.detail)) is not None
     ]
-    return Rereading(len(gaps), str(max(gaps)) if gaps else None)
+    return Rereading(acts=len(gaps), largest_gap_milliseconds=str(max(gaps)) if gaps else None)

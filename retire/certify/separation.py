@@ -43,6 +43,6 @@ def _apart(users: Mapping[str, int]) -> bool:
     return len(alone) == len(_ALONE) and not alone & sinks and _ROOT not in alone | sinks
 
 
-def trust_of(separation: str) -> list[str]:
+def trust_of(separation: str) -> tuple[str, ...]:
     """Return what a certificate says rests on trust."""
-    return [_RUNNER, _FORGED_BY[separation]]
+    return (_RUNNER, _FORGED_BY[separation])

@@ -7,25 +7,23 @@ What the second alone does is measured on identical input, and stated beside the
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from retire.domain.document import Document, DocumentFault, Many, read_document
 from retire.domain.errors import InputError
+from retire.domain.trace import D1, ProposalStage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-NOT_MEASURED = "not measured"
+NOT_MEASURED: Literal["not measured"] = "not measured"
 _CELL = r"^[^/]+/[^/]+/[^/]+/B1/[^/]+/[0-9]+$"
 _AGAIN = "Measure again: retire stability"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class BundleStability(_Strict):
+class BundleStability(Document):
     """One bundle: its full skill by digest, pairs answered twice, and those that differ."""
 
     skill: str
@@ -33,22 +31,51 @@ class BundleStability(_Strict):
     differ: int = Field(ge=0)
 
 
-class Differing(_Strict):
+class Differing(Document):
     """Two proposals to the same input."""
 
     cell: str = Field(pattern=_CELL)
-    first: dict[str, Any]
-    second: dict[str, Any]
+    first: D1
+    second: D1
 
 
-class Unanswered(_Strict):
+class Unanswered(Document):
     """A pair that could not be asked."""
 
     cell: str = Field(pattern=_CELL)
     why: str
 
 
-class Stability(_Strict):
+class Repetition(Document):
+    """Pairs of answers to identical input, and how many of them differ."""
+
+    pairs: int
+    differ: int
+
+
+def _counted(value: int | None) -> int:
+    if value is None:
+        raise ValueError("it is left out where it was not counted")
+    return value
+
+
+class StatedStability(Document):
+    """What a certificate states of a measurement, over the bundles it is about."""
+
+    condition: Literal["B1"]
+    pairs: int
+    differ: int
+    by_bundle: dict[str, Repetition]
+    unanswered: Annotated[int | None, AfterValidator(_counted)] = Field(
+        default=None, exclude_if=lambda count: count is None
+    )
+    """Certificates of before this was counted do not say it."""
+
+
+Stated: TypeAlias = StatedStability | Literal["not measured"]
+
+
+class Stability(Document):
     """What one measurement found, for one deployment under the full skill (B1)."""
 
     schema_: Literal["retire.stability/v1"] = Field(alias="schema")
@@ -75,29 +102,31 @@ class Stability(_Strict):
                 raise ValueError(f"{key}: a member was asked less often than the others")
         return self
 
-    def stated(self, bundles: Iterable[str]) -> dict[str, Any] | str:
+    def stated(self, bundles: Iterable[str]) -> Stated:
         """Return what a certificate over some of its bundles states of it."""
         chosen = {key: self.bundles[key] for key in sorted(bundles)}
         if not any(item.pairs for item in chosen.values()):
             return NOT_MEASURED
-        return {
-            "condition": "B1",
-            "pairs": sum(item.pairs for item in chosen.values()),
-            "differ": sum(item.differ for item in chosen.values()),
-            "by_bundle": {
-                key: {"pairs": item.pairs, "differ": item.differ} for key, item in chosen.items()
+        return StatedStability(
+            condition="B1",
+            pairs=sum(item.pairs for item in chosen.values()),
+            differ=sum(item.differ for item in chosen.values()),
+            by_bundle={
+                key: Repetition(pairs=item.pairs, differ=item.differ)
+                for key, item in chosen.items()
             },
-            "unanswered": sum(item.cell.split("/")[2] in chosen for item in self.unanswered),
-        }
+            unanswered=sum(item.cell.split("/")[2] in chosen for item in self.unanswered),
+        )
 
 
-def differ(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+def differ(first: D1, second: D1) -> bool:
     """Return whether two proposals to the same input differ in what the next stage would see.
 
     The wording of a refusal or of broken output decides nothing; tool and arguments do.
     """
-    names = ("outcome", "rule", "tool", "arguments")
-    return any(first.get(name) != second.get(name) for name in names)
+    if isinstance(first, ProposalStage):
+        return first != second
+    return (first.outcome, first.rule) != (second.outcome, second.rule)
 
 
 def read_stability(data: bytes, where: str) -> Stability:
@@ -107,20 +136,22 @@ def read_stability(data: bytes, where: str) -> Stability:
         InputError: It is none.
     """
     try:
-        return Stability.model_validate_json(data)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        return read_document(Stability, data)
+    except DocumentFault as fault:
         raise InputError(
-            f"this is no measurement of stability ({place}: {first['msg']})",
-            where=where,
-            mend=_AGAIN,
-        ) from error
+            f"this is no measurement of stability ({fault})", where=where, mend=_AGAIN
+        ) from fault
+
+
+class Measurements(Document):
+    """The measurements that a run was given."""
+
+    measurements: Many[Stability]
 
 
 def stated_of(
     measured: Iterable[Stability], identities: Mapping[str, str], skills: Mapping[str, str]
-) -> dict[str, dict[str, Any] | str]:
+) -> dict[str, Stated]:
     """Return what certificates state, by deployment, of measurements that fit a plan.
 
     Args:
@@ -131,7 +162,7 @@ def stated_of(
     Raises:
         InputError: One was made with another deployment or another skill.
     """
-    found: dict[str, dict[str, Any] | str] = {}
+    found: dict[str, Stated] = {}
     for item in measured:
         if identities.get(item.deployment) != item.identity_digest:
             raise InputError(

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from retire.certify.accounting import Stop, stopped_at
+from pydantic import Field
+
+from retire.certify.accounting import Stage, Stop, stopped_at
+from retire.domain.clause import ConditionKind
+from retire.domain.document import Document, Many, Word
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from retire.domain.clause import ConditionKind
     from retire.domain.outcome import Outcome
 
 
@@ -64,32 +68,74 @@ class AuditedCell:
     truths: Mapping[str, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class TruthCounts:
+class TruthCounts(Document):
     """In how many cells a predicate was false, and in how many true."""
 
     false: int
     true: int
 
 
-_NO_CELLS = TruthCounts(false=0, true=0)
+class StoppedCells(Document):
+    """How many cells stopped at one place; ``reason`` and ``parameter`` as :class:`Stop`."""
+
+    stage: Word[Stage]
+    reason: str
+    parameter: str
+    cells: int
+
+    @property
+    def stop(self) -> Stop:
+        """Where they stopped."""
+        return Stop(self.stage, self.reason, self.parameter)
 
 
-@dataclass(frozen=True, slots=True)
-class ClauseSupport:
-    """The support of one deleted clause.
+def stopped_cells(stops: Mapping[Stop, int]) -> tuple[StoppedCells, ...]:
+    """Return counted stops for a document, in the order given."""
+    return tuple(
+        StoppedCells(stage=stop.stage, reason=stop.reason, parameter=stop.parameter, cells=cells)
+        for stop, cells in stops.items()
+    )
 
-    ``licensing`` and ``audit`` count how often the predicate was false and true; ``status`` is None
-    for guidance. ``effects`` counts cells with the predicate false and a protected effect,
-    ``stops`` where the other such cells stopped.
+
+class GuidanceSupport(Document):
+    """A deleted clause of task guidance: there is nothing to audit."""
+
+    bundle: str
+    clause: str
+    role: Literal["task_guidance"]
+
+
+class ConditionSupport(Document):
+    """The support of one deleted execution condition.
+
+    ``licensing_evidence`` and ``audit`` count how often its predicate was false and true;
+    ``protected_effects`` counts cells with the predicate false and a protected effect, ``stopped``
+    where the other such cells stopped.
     """
 
-    clause: DeletedClause
-    status: Support | None
-    licensing: TruthCounts
+    bundle: str
+    clause: str
+    role: Literal["execution_condition"]
+    kind: Word[ConditionKind]
+    predicate: str | None
+    status: Word[Support]
+    licensing_evidence: TruthCounts
     audit: TruthCounts
-    effects: int
-    stops: Mapping[Stop, int]
+    protected_effects: int
+    stopped: Many[StoppedCells]
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the clause may not go: its removal leaks, or nothing shows that it does not."""
+        return self.status is not Support.AUDITED_NO_EFFECT
+
+
+ClauseSupport: TypeAlias = Annotated[
+    GuidanceSupport | ConditionSupport, Field(discriminator="role")
+]
+"""The support of one deleted clause."""
+
+_NO_CELLS = TruthCounts(false=0, true=0)
 
 
 def support_gap(
@@ -117,27 +163,48 @@ def support_gap(
 def _support(
     clause: DeletedClause, licensing: Sequence[LicensingCell], audit: Sequence[AuditedCell]
 ) -> ClauseSupport:
+    if not clause.is_condition:
+        return GuidanceSupport(bundle=clause.bundle, clause=clause.clause, role="task_guidance")
     if clause.predicate is None:
         # No member varies a binding or a verification: nothing ever made it false.
-        status = Support.NEVER_FALSE if clause.is_condition else None
-        return ClauseSupport(clause, status, _NO_CELLS, _NO_CELLS, 0, {})
+        return _condition(clause, Support.NEVER_FALSE)
     own = [cell for cell in audit if cell.outcome.cell.bundle == clause.bundle]
     development = [cell for cell in licensing if cell.bundle == clause.bundle]
     truths = [*(cell.truths for cell in own), *(cell.truths for cell in development)]
     if not any(clause.predicate in values for values in truths):
-        return ClauseSupport(clause, Support.NEVER_FALSE, _NO_CELLS, _NO_CELLS, 0, {})
+        return _condition(clause, Support.NEVER_FALSE)
     licensed = [_truth(clause, clause.predicate, cell.truths) for cell in development]
     audited = [_truth(clause, clause.predicate, cell.truths) for cell in own]
     false = [cell.outcome for cell, truth in zip(own, audited, strict=True) if not truth]
     quiet = [outcome for outcome in false if not outcome.protected]
     stops = Counter(stopped_at(outcome) for outcome in quiet)
-    return ClauseSupport(
-        clause=clause,
-        status=_status(false),
-        licensing=_count(licensed),
-        audit=_count(audited),
-        effects=len(false) - len(quiet),
-        stops={stop: stops[stop] for stop in sorted(stops)},
+    return _condition(
+        clause,
+        _status(false),
+        (_count(licensed), _count(audited)),
+        len(false) - len(quiet),
+        {stop: stops[stop] for stop in sorted(stops)},
+    )
+
+
+def _condition(
+    clause: DeletedClause,
+    status: Support,
+    truths: tuple[TruthCounts, TruthCounts] = (_NO_CELLS, _NO_CELLS),
+    effects: int = 0,
+    stops: Mapping[Stop, int] = MappingProxyType({}),
+) -> ConditionSupport:
+    return ConditionSupport(
+        bundle=clause.bundle,
+        clause=clause.clause,
+        role="execution_condition",
+        kind=clause.kind or ConditionKind.PREDICATE,
+        predicate=clause.predicate,
+        status=status,
+        licensing_evidence=truths[0],
+        audit=truths[1],
+        protected_effects=effects,
+        stopped=stopped_cells(stops),
     )
 
 

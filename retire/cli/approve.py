@@ -13,20 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
 from retire.cli.console import say
-from retire.cli.describing import contract_words
 from retire.cli.inputs import read_input
 from retire.domain.digests import sha256
 from retire.domain.errors import InputError
-from sink.approvals import Approval, Approvals, no_approvals, render_approvals
-from sink.approvals_file import approvals_folder, read_approvals
-from sink.contract import Contract, load_contract
-from sink.strict_yaml import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from sink.approvals import Approval, Approvals
+    from sink.contract import Contract
 
 TYPED = 12
 """How many digits of the digest are typed to confirm."""
@@ -102,6 +99,9 @@ def _revoke(file: Path, digest: str) -> None:
 
 
 def _approve(file: Path, bundle: Path, by: str | None, bind: list[str]) -> None:
+    from retire.cli.describing import contract_words
+    from sink.contract import load_contract
+
     path = bundle / "contract.yaml" if bundle.is_dir() else bundle
     # What is shown, digested and approved are the same bytes.
     data = read_input(path)
@@ -135,6 +135,10 @@ def _bindings(contract: Contract, bind: list[str]) -> dict[str, str]:
 
 
 def _approval(digest: str, bindings: Mapping[str, str], by: str | None) -> Approval:
+    from pydantic import ValidationError
+
+    from sink.approvals import Approval
+
     if by is None:
         raise InputError(
             "an approval names who gave it",
@@ -168,12 +172,17 @@ def _confirm(digest: str) -> None:
 
 
 def _read(file: Path) -> Approvals:
+    from sink.approvals_file import read_approvals
+
     with _documents():
         return read_approvals(file, os.geteuid())
 
 
 def _change(file: Path, change: Callable[[Approvals], Approvals]) -> None:
     """Change the file, whole or not at all; of two commands at once neither is lost."""
+    from sink.approvals import no_approvals, render_approvals
+    from sink.approvals_file import approvals_folder, read_approvals
+
     with _documents(), approvals_folder(file, os.geteuid()) as folder:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
@@ -206,6 +215,8 @@ def _write(folder: int, name: str, data: bytes) -> None:
 @contextmanager
 def _documents() -> Iterator[None]:
     """Turn what the sink says of a file into an error of the command line."""
+    from sink.strict_yaml import DocumentError
+
     try:
         yield
     except DocumentError as error:

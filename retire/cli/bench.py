@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import sys
@@ -14,34 +13,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from retire.bundle import load_bundle
-from retire.cli.bench_home import home
-from retire.cli.bench_results import conclude, write_results
-from retire.cli.bench_setting import BUNDLE, chosen_instance, require_approval, require_fine
+from retire.cli.bench_home import BUNDLE, home
 from retire.cli.console import INTERRUPTED, LiveProgress, carry_out, say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog, chosen_deployment
 from retire.cli.inputs import many, protocol_for, read_input
-from retire.deployments import DeploymentFault
 from retire.domain.cell import AUTHORIZED
 from retire.domain.digests import sha256
 from retire.domain.errors import IncompleteError, InputError
-from retire.runner.camera_bench import CameraBench
-from retire.runner.camera_consent import Consent, read_consent, why_not_unmediated
-from retire.runner.camera_programs import BenchSettings, bench_programs, preflight
-from retire.runner.camera_record import (
-    CONDITIONS,
-    BenchRun,
-    CameraRecord,
-    Status,
-    not_run,
-    unmediated,
-)
 from retire.runner.folder import write_json
 from retire.settings import read_settings
-from retire.wiring import Prepared, Request, prepare, reduce_only
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+
+    from retire.runner.camera_bench import CameraBench
+    from retire.runner.camera_consent import Consent
+    from retire.runner.camera_record import BenchRun, CameraRecord
+    from retire.wiring import Prepared
 
 MEMBERS = (AUTHORIZED, "invalid_authority")
 
@@ -114,6 +102,11 @@ def camera(
     ] = None,
 ) -> None:
     """Run one qualification trace and sixteen records on a camera behind Home Assistant."""
+    from retire.cli.bench_results import conclude, write_results
+    from retire.cli.bench_setting import chosen_instance, require_approval, require_fine
+    from retire.runner.camera_consent import why_not_unmediated
+    from retire.runner.camera_programs import preflight
+
     _require_new(out)
     given = {
         "url": url,
@@ -148,6 +141,8 @@ def _carried_out(work: Coroutine[Any, Any, BenchRun], out: Path) -> BenchRun:
     Raises:
         typer.Exit: It was interrupted.
     """
+    import asyncio
+
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:
@@ -185,6 +180,9 @@ def _names(given: list[str] | None) -> tuple[str, ...]:
 def _prepared(
     folder: Path, names: tuple[str, ...], file: Path | None, seed: int, out: Path
 ) -> Prepared:
+    from retire.bundle import load_bundle
+    from retire.wiring import Request, prepare
+
     catalog = chosen_catalog(file, read_settings())
     chosen = []
     for name in names:
@@ -213,6 +211,8 @@ def _only(prepared: Prepared) -> str:
 
 
 def _read_consent(path: Path) -> tuple[Consent, str]:
+    from retire.runner.camera_consent import read_consent
+
     data = read_input(path)
     return read_consent(data, str(path)), sha256(data)
 
@@ -225,6 +225,11 @@ async def _measure(
     Raises:
         IncompleteError: A program is gone, or the chain did not qualify.
     """
+    from retire.runner.camera_bench import CameraBench
+    from retire.runner.camera_programs import BenchSettings, bench_programs
+    from retire.runner.camera_record import BenchRun
+    from retire.wiring import reduce_only
+
     key = _only(prepared)
     with LiveProgress(plain=read_settings().plain) as progress:
         reductions = await reduce_only(prepared, progress)
@@ -269,6 +274,8 @@ async def _measure(
 
 
 async def _opened(stack: AsyncExitStack, name: str, deployment: Any) -> None:  # noqa: ANN401
+    from retire.deployments import DeploymentFault
+
     try:
         await deployment.open()
     except DeploymentFault as fault:
@@ -283,6 +290,8 @@ async def _records(
     asked: Asked,
     progress: LiveProgress,
 ) -> list[CameraRecord]:
+    from retire.runner.camera_record import CONDITIONS, not_run, unmediated
+
     cells = [
         (name, condition, member)
         for name in prepared.deployments
@@ -316,11 +325,12 @@ def _require_qualified(record: CameraRecord) -> None:
     Raises:
         IncompleteError: The chain did not give a whole session, so records would mean nothing.
     """
-    act = record.d2.get("act")
-    if record.status is Status.COMPLETE and act is not None:
+    from retire.runner.camera_record import Status
+
+    if record.status is Status.COMPLETE and record.d2.act is not None:
         say(f"qualification: {record.frames} pictures, {record.unique} different")
         return
-    reason = record.reason or f"the sink said {record.d2['outcome']}: {record.d2['reason']}"
+    reason = record.reason or f"the sink said {record.d2.outcome}: {record.d2.reason}"
     raise IncompleteError(
         f"the chain did not qualify: {reason}",
         where="qualification",

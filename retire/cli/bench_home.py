@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import shutil
@@ -12,16 +11,21 @@ import threading
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.bundle import load_bundle
-from retire.cli.bench_setting import BUNDLE
 from retire.cli.console import say
 from retire.domain.errors import IncompleteError
-from retire.runner.camera_home import CameraHome, HomeSettings, camera_home
 from retire.runner.folder import write_whole
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from retire.runner.camera_home import CameraHome, HomeSettings
+
+BUNDLE = Path("bundles/panel/PRV_L01")
+"""The bundle of a camera's stream, unless another is named."""
 
 _CONSENT_HOURS = 24
 
@@ -70,12 +74,19 @@ def home(
     ] = None,
 ) -> None:
     """Start a stand-in camera behind a local Home Assistant, and print how to measure it."""
+    import asyncio
+
+    from retire.bundle import load_bundle
+    from retire.runner.camera_home import HomeSettings
+
     target = load_bundle(BUNDLE).contract.action.target
     asyncio.run(_until_ended(HomeSettings(state, port, environment), target))
 
 
 async def _until_ended(settings: HomeSettings, target: str) -> None:
     """Run the home until an interrupt, the end of standard input, or its own end."""
+    import asyncio
+
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -90,6 +101,8 @@ async def _until_ended(settings: HomeSettings, target: str) -> None:
 
 
 async def _stay(settings: HomeSettings, target: str, stop: asyncio.Event) -> None:
+    from retire.runner.camera_home import camera_home
+
     say("starting the stand-in camera and Home Assistant ...")
     sys.stdout.flush()
     async with camera_home(settings) as started:
@@ -106,6 +119,8 @@ async def _stay(settings: HomeSettings, target: str, stop: asyncio.Event) -> Non
 
 
 def _heed_end_of_input(stop: asyncio.Event) -> None:
+    import asyncio
+
     loop = asyncio.get_running_loop()
     # A job in the background of a terminal is not stopped for looking at its input.
     signal.signal(signal.SIGTTIN, signal.SIG_IGN)
@@ -133,6 +148,7 @@ def _instant(moment: datetime) -> str:
 
 
 def _told(settings: HomeSettings, started: CameraHome, target: str) -> str:
+
     state, command = settings.state, _command()
     approve = [command, "approve", BUNDLE, "--bind", f"{target}={started.entity}"]
     approve += ["--by", "operator-1", "--file", state / "approvals.yaml"]

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from retire.bundle import Bundle
 
-BUNDLE = Path("bundles/panel/PRV_L01")
-"""The bundle of a camera's stream, unless another is named."""
-
 _OPTIONS = {
     "url": ("--url", "Home Assistant's address, for example http://127.0.0.1:8123"),
     "entity": ("--entity", "the camera's entity id, for example camera.living_room"),

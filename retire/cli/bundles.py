@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.bundle import find_bundles
-from retire.bundle.bundle import FILES
-from retire.bundle.lint import Linter, LintFault, Severity
-from retire.bundle.starter import starter_files
 from retire.cli.console import LiveProgress, carry_out, say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog, chosen_deployment
 from retire.cli.inputs import many, printable, protocol_for, read_input, read_skill
-from retire.deployments.simulated import rule_holds
 from retire.domain.errors import InputError
 from retire.runner.folder import write_whole
 from retire.settings import read_settings
-from retire.skill import parse
-from retire.wiring import Request, load_by_path, prepare, reduce_only
+
+if TYPE_CHECKING:
+    from retire.bundle.lint import LintFault
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +32,8 @@ def clauses(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the clauses of a skill: id, lines, kind, text."""
+    from retire.skill import parse
+
     document = parse(read_skill(path), str(path))
     for hidden in document.hidden:
         say(f"hold: line {hidden.line}: hidden text ({hidden.kind}): {hidden.decoded[:80]!r}")
@@ -67,6 +65,11 @@ def lint(
     ] = None,
 ) -> None:
     """Check everything a bundle promises; name file, line and clause of each fault."""
+    from retire.bundle import find_bundles
+    from retire.bundle.bundle import FILES
+    from retire.bundle.lint import Linter, Severity
+    from retire.deployments.simulated import rule_holds
+
     faults: list[LintFault] = []
     folders = find_bundles(paths or [Path("bundles/panel")])
     for folder in folders:
@@ -90,6 +93,9 @@ def new(
     source: Annotated[Path, typer.Option("--from", help="The SKILL.md to start from.")],
 ) -> None:
     """Start a bundle from a skill: an unaudited ledger, and the other files to fill in."""
+    from retire.bundle.starter import starter_files
+    from retire.skill import parse
+
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(
             "there is something already, and it is no empty folder",
@@ -117,6 +123,8 @@ def reduce(
     out: Annotated[Path | None, typer.Option(help="Folder of the run.")] = None,
 ) -> None:
     """Delete what the authorized development tasks do not need; print what is left."""
+    from retire.wiring import Request, load_by_path, prepare, reduce_only
+
     bundle = load_by_path(path)
     settings = read_settings()
     deployment, catalog = chosen_deployment(deployment, chosen_catalog(deployments, settings))

@@ -5,14 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.bundle import load_bundle
-from retire.certify.counts import certify_counts, read_counts, recompute_tests
-from retire.certify.gates import Verdict
-from retire.cli.asked import Asked
 from retire.cli.console import LiveProgress, carry_out, say, say_error
 from retire.cli.deploying import (
     BudgetOption,
@@ -23,25 +19,21 @@ from retire.cli.deploying import (
     chosen_deployment,
     read_measurements,
 )
-from retire.cli.exporting import Exports, make_room
 from retire.cli.inputs import protocol_for, read_input, read_skill
-from retire.cli.signing import write_certificates
-from retire.deployments import EMBEDDED
-from retire.deployments.budget import read_budget
-from retire.domain.cell import Condition
+from retire.domain.cell import CANDIDATES, Condition
 from retire.domain.digests import sha256
 from retire.domain.errors import InputError
-from retire.pages.counts import counts_table, tests_table
-from retire.pages.words import certify_words, told_words
-from retire.runner.folder import write_json
+from retire.domain.evidence import Evidence
+from retire.runner.folder import write_document
 from retire.settings import read_settings
-from retire.wiring import Request, execute, missing_cells, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from retire.certify.certificate import Certificate
+    from retire.certify.gates import Verdict
+    from retire.cli.asked import Asked
 
-PLACEMENTS = ("B2", "B3", "B4", "B5", "B6")
-EVIDENCE = ("simulated", "replayed", "live_model")
+EVIDENCE = tuple(kind for kind in Evidence if kind not in {Evidence.MIXED, Evidence.UNKNOWN})
+"""The kinds that ``--accept-evidence`` takes."""
 
 
 def register(app: typer.Typer) -> None:
@@ -50,13 +42,15 @@ def register(app: typer.Typer) -> None:
     app.command()(stats)
 
 
-def exit_code(verdict: Verdict, evidence: str, accepted: list[str] | None) -> int:
+def exit_code(verdict: Verdict, evidence: Evidence, accepted: list[str] | None) -> int:
     """Return 0 pass, 1 fail, 3 incomplete, 4 pass on evidence that is not live or accepted."""
+    from retire.certify.gates import Verdict
+
     if verdict is Verdict.FAIL:
         return 1
     if verdict is Verdict.INCOMPLETE:
         return 3
-    return 0 if evidence == "live_model" or evidence in (accepted or []) else 4
+    return 0 if evidence.ships or evidence in (accepted or []) else 4
 
 
 def certify(
@@ -103,13 +97,17 @@ def certify(
         list[str] | None,
         typer.Option(help="Exit 0 for a pass on this kind of evidence: simulated, replayed."),
     ] = None,
-    counts: Annotated[
-        Path | None, typer.Option(help="Apply the gates to published counts instead.")
-    ] = None,
+    counts: Annotated[Path | None, typer.Option(help="Judge published counts instead.")] = None,
 ) -> None:
     """Certify one reduction: run the cells it needs, judge, explain, and sign."""
+    from retire.bundle import load_bundle
+    from retire.cli.asked import Asked
+    from retire.cli.exporting import Exports
+    from retire.deployments import EMBEDDED
+    from retire.deployments.budget import read_budget
+
     if counts is not None:
-        say(counts_table(certify_counts(read_counts(read_input(counts), str(counts)))))
+        say(_gates_of(counts))
         return
     if path is None or candidate is None or not deployment:
         raise InputError(
@@ -118,8 +116,8 @@ def certify(
             "--deployment plain",
         )
     # With a server --out is a file, unless a folder of that name is there.
-    certificate = out if server is not None and out is not None and not out.is_dir() else None
-    exports = Exports(junit, sarif, markdown, certificate)
+    kept = out if server is not None and out is not None and not out.is_dir() else None
+    exports = Exports(junit, sarif, markdown, kept)
     exports.clear((candidate, path))
     _check_choices(placement, accept_evidence)
     if server is None:
@@ -149,15 +147,14 @@ def certify(
     )
     asked = Asked(bundle, path, data, str(candidate), protocol, catalog, measured, limit, launcher)
     if server is None:
-        words, statement = _here(asked, out)
+        words, certificate = _here(asked, out)
     else:
-        words, statement = _there(asked, server, run, out, insecure_http=insecure_http)
+        words, certificate = _there(asked, server, run, out, insecure_http=insecure_http)
     say(words)
-    exports.write(statement, bundle, path)
-    evidence = str(statement["predicate"]["evidence"])
-    code = exit_code(Verdict(statement["predicate"]["verdict"]), evidence, accept_evidence)
+    exports.write(certificate, bundle, path)
+    code = exit_code(certificate.verdict, certificate.evidence, accept_evidence)
     if code == 4:
-        say(f"exit code 4: a pass on {evidence} evidence is not permission to ship")
+        say(f"exit code 4: a pass on {certificate.evidence} evidence is not permission to ship")
     raise typer.Exit(code)
 
 
@@ -166,13 +163,24 @@ def _place(asked: Asked) -> Path:
     return Path("runs") / f"certify-{name}-{_file_name(asked)}"
 
 
+def _gates_of(counts: Path) -> str:
+    from retire.certify.counts import certify_counts, read_counts
+    from retire.pages.counts import counts_table
+
+    return counts_table(certify_counts(read_counts(read_input(counts), str(counts))))
+
+
 def _file_name(asked: Asked) -> str:
     # A server's deployments may have names that make no file name.
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', asked.deployment)}-{asked.placement}"
 
 
-def _here(asked: Asked, out: Path | None) -> tuple[str, Mapping[str, Any]]:
-    """Certify on this machine; returns the words and the statement."""
+def _here(asked: Asked, out: Path | None) -> tuple[str, Certificate]:
+    """Certify on this machine; returns the words and the certificate."""
+    from retire.cli.signing import write_certificates
+    from retire.pages.words import certify_words
+    from retire.wiring import Request, execute, missing_cells, prepare
+
     settings = read_settings()
     place = out or _place(asked)
     request = Request(
@@ -197,15 +205,18 @@ def _here(asked: Asked, out: Path | None) -> tuple[str, Mapping[str, Any]]:
     words = certify_words(finished, Condition(asked.placement), asked.deployment, written[0])
     if (missing := missing_cells(finished)) is not None:
         say_error(missing)
-    return words, finished.certified[0].statement
+    return words, finished.certificates[0]
 
 
 def _there(
     asked: Asked, server: str, run: str | None, out: Path | None, *, insecure_http: bool
-) -> tuple[str, Mapping[str, Any]]:
-    """Certify on a server, and keep the certificate; returns the words and the statement."""
+) -> tuple[str, Certificate]:
+    """Certify on a server, and keep the certificate; returns the words and the certificate."""
+    from retire.cli.exporting import make_room
+    from retire.pages.words import stated_leaks, told_words
+
     try:
-        from retire.cli.remote import certify_on_server  # noqa: PLC0415  # an extra
+        from retire.cli.remote import certify_on_server  # an extra
     except ModuleNotFoundError as error:
         raise InputError(
             f"a server is asked through the package {error.name}, which is not installed",
@@ -221,8 +232,10 @@ def _there(
     answered = certify_on_server(
         server, settings.token, asked, run, plain=settings.plain, insecure_http=insecure_http
     )
-    write_json(place, answered.envelope)
-    return told_words(answered.told(asked.bundle, place)), answered.statement
+    write_document(place, answered.envelope)
+    certificate, bundles = answered.certificate, {asked.bundle.id: asked.bundle}
+    leaks = stated_leaks(certificate, answered.traces)
+    return told_words(certificate, bundles, leaks, str(place)), certificate
 
 
 def _check_alone(run: str | None, *, insecure_http: bool) -> None:
@@ -238,11 +251,11 @@ def _check_alone(run: str | None, *, insecure_http: bool) -> None:
 
 
 def _check_choices(placement: str, accepted: list[str] | None) -> None:
-    if placement not in PLACEMENTS:
+    if placement not in CANDIDATES:
         raise InputError(
             f"there is no placement {placement!r}",
             where="--placement",
-            mend=f"Choose one of {', '.join(PLACEMENTS)}",
+            mend=f"Choose one of {', '.join(CANDIDATES)}",
         )
     for kind in accepted or []:
         if kind not in EVIDENCE:
@@ -257,4 +270,7 @@ def stats(
     counts: Annotated[Path, typer.Option(help="A file of published counts.")],
 ) -> None:
     """Recompute the hypothesis tests from published counts."""
+    from retire.certify.counts import read_counts, recompute_tests
+    from retire.pages.counts import tests_table
+
     say(tests_table(recompute_tests(read_counts(read_input(counts), str(counts)))))

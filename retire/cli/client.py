@@ -6,7 +6,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import httpx
@@ -34,7 +34,7 @@ class ServerEvent:
     """One event of a run."""
 
     number: int
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
 
 def check_address(address: str) -> str:
@@ -132,8 +132,8 @@ class Server:
 
     def start(
         self, fields: Mapping[str, str], files: Mapping[str, tuple[str, bytes]], key: str
-    ) -> dict[str, Any]:
-        """Submit a certification and return its run; the same key never starts two."""
+    ) -> bytes:
+        """Submit a certification and return its run as JSON; the same key never starts two."""
         with self._faults():
             answer = self._http.post(
                 "/certify",
@@ -143,8 +143,8 @@ class Server:
             )
             return self._json(answer)
 
-    def read(self, path: str, query: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Return what stands under a path."""
+    def read(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
+        """Return the JSON object that stands under a path."""
         with self._faults():
             return self._json(self._http.get(path, params=dict(query or {})))
 
@@ -176,7 +176,7 @@ class Server:
         except httpx.HTTPError as error:
             raise self._no_service() from error
 
-    def _json(self, answer: httpx.Response) -> dict[str, Any]:
+    def _json(self, answer: httpx.Response) -> bytes:
         if answer.status_code not in {httpx.codes.OK, httpx.codes.ACCEPTED}:
             self._refuse(answer)
         try:
@@ -185,7 +185,7 @@ class Server:
             raise self._no_service() from error
         if not isinstance(value, dict):
             raise self._no_service()
-        return value
+        return answer.content
 
     def _no_service(self) -> InputError:
         return InputError(
@@ -244,7 +244,7 @@ def refusal(answer: httpx.Response, address: str) -> InputError:
     return InputError(_with_faults(title, status, problem) or said, where=address)
 
 
-def _problem(answer: httpx.Response) -> dict[str, Any]:
+def _problem(answer: httpx.Response) -> dict[str, object]:
     try:
         value = answer.json()
     except ValueError:
@@ -252,7 +252,7 @@ def _problem(answer: httpx.Response) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _with_faults(title: str, status: int, problem: Mapping[str, Any]) -> str:
+def _with_faults(title: str, status: int, problem: Mapping[str, object]) -> str:
     faults = problem.get("errors")
     if not isinstance(faults, list) or not faults:
         return ""
@@ -261,7 +261,7 @@ def _with_faults(title: str, status: int, problem: Mapping[str, Any]) -> str:
     return f"{title} ({status}): {told}{more}"
 
 
-def _fault(fault: Mapping[str, Any]) -> str:
+def _fault(fault: Mapping[str, object]) -> str:
     line = f":{fault['line']}" if "line" in fault else ""
     names = [f"{fault[name]}" for name in ("field", "file") if name in fault]
     names[-1:] = [f"{name}{line}" for name in names[-1:]]

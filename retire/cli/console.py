@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import textwrap
 import time
@@ -10,16 +9,6 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -59,6 +48,8 @@ def carry_out(work: Coroutine[Any, Any, Result]) -> Result:
     Raises:
         typer.Exit: The work was interrupted.
     """
+    import asyncio
+
     try:
         return asyncio.run(work)
     except KeyboardInterrupt:
@@ -72,6 +63,17 @@ class LiveProgress(AbstractContextManager["LiveProgress"]):
     """A bar with time left on a terminal; a plain line every few seconds elsewhere."""
 
     def __init__(self, *, plain: bool) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
         self._console = Console(stderr=True)
         self._plain = plain or not self._console.is_terminal
         self._bar = Progress(

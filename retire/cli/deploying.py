@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.certify.stability import Stability, read_stability
 from retire.cli.inputs import read_input
-from retire.deployments.assembling import REPLAY, catalog_of, read_cassette
 from retire.domain.errors import InputError
 from retire.settings import read_secret
 
 if TYPE_CHECKING:
+    from retire.certify.stability import Stability
     from retire.deployments import Catalog
     from retire.settings import Settings
 
@@ -49,11 +48,15 @@ def chosen_catalog(file: Path | None, settings: Settings, *, asks: bool = True) 
     Raises:
         InputError: The file cannot be used.
     """
+    from retire.deployments.assembling import catalog_of
+
     return catalog_of(file or settings.deployments, settings.models, read_secret if asks else None)
 
 
 def read_measurements(paths: list[Path] | None) -> tuple[Stability, ...]:
     """Read what ``--stability`` names; raises InputError where a file is no measurement."""
+    from retire.certify.stability import read_stability
+
     return tuple(read_stability(read_input(path), str(path)) for path in paths or [])
 
 
@@ -63,6 +66,8 @@ def chosen_deployment(name: str, catalog: Catalog) -> tuple[str, Catalog]:
     Raises:
         InputError: The recording cannot be used, or holds several deployments.
     """
+    from retire.deployments.assembling import REPLAY, read_cassette
+
     if not name.startswith(REPLAY):
         return name, catalog
     cassette = read_cassette(Path(name.removeprefix(REPLAY)))

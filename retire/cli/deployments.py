@@ -8,40 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from retire.bundle import load_bundle
-from retire.bundle.loading import bundles_by_id
 from retire.cli.console import carry_out, say
 from retire.cli.inputs import many, printable, read_input
-from retire.deployments.assembling import catalog_of
-from retire.deployments.checking import Checked, Manner, Outcome, check
-from retire.deployments.configuration import (
-    LocalConfiguration,
-    OpenAIConfiguration,
-    load_deployments,
-)
-from retire.deployments.estimating import (
-    Load,
-    Pace,
-    PlanLoad,
-    duration,
-    longest_development_prompt,
-    money,
-    plan_load,
-)
-from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.domain.digests import digest_of
 from retire.domain.errors import IncompleteError, InputError
-from retire.matrix import load_protocol
 from retire.settings import read_secret, read_settings
-from sink.contract import canonical_decimal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from retire.deployments.configuration import DeploymentsFile
+    from retire.deployments.checking import Checked
+    from retire.deployments.configuration import (
+        DeploymentsFile,
+        LocalConfiguration,
+        OpenAIConfiguration,
+    )
+    from retire.deployments.estimating import Load, Pace, PlanLoad
     from retire.deployments.port import Deployment
     from retire.prompts import Prompt
     from retire.settings import Settings
@@ -67,6 +50,9 @@ def register(app: typer.Typer) -> None:
 
 def offered(file: FileOption = None) -> None:
     """List the deployments of a file: what is asked, how fast, and whether its key is there."""
+    from rich.console import Console
+    from rich.table import Table
+
     settings = read_settings()
     _, configured = _read(file, settings)
     rows = [_row(item) for item in configured.deployments]
@@ -84,7 +70,8 @@ def offered(file: FileOption = None) -> None:
 
 
 def _row(item: AnyConfiguration) -> tuple[str, ...]:
-    digest = digest_of(dict(item.identity))[7:19]
+    from retire.deployments.configuration import LocalConfiguration
+
     if isinstance(item, LocalConfiguration):
         # Its weights are part of the identity; hashing them would take its time here.
         return item.name, "local", item.weights, item.output, "1", "none needed", "by its weights"
@@ -92,7 +79,7 @@ def _row(item: AnyConfiguration) -> tuple[str, ...]:
     if item.key_variable is not None:
         there = "is set" if read_secret(item.key_variable) else "is not set"
         key = f"{item.key_variable} {there}"
-    model = f"{item.model} at {item.base_url}"
+    model, digest = f"{item.model} at {item.base_url}", digest_of(item.identity)[7:19]
     return item.name, "openai", model, item.output, str(item.concurrency), key, digest
 
 
@@ -107,6 +94,8 @@ def checked(
     ] = None,
 ) -> None:
     """Call each deployment a few times and say what works, and what a run would take."""
+    from retire.deployments.assembling import catalog_of
+
     settings = read_settings()
     path, configured = _read(file, settings)
     chosen = _chosen(configured, names or [], path)
@@ -132,6 +121,8 @@ def checked(
 
 
 def _read(file: Path | None, settings: Settings) -> tuple[Path, DeploymentsFile]:
+    from retire.deployments.configuration import load_deployments
+
     path = file or settings.deployments
     if path is None:
         raise InputError(
@@ -155,6 +146,8 @@ def _chosen(file: DeploymentsFile, names: Sequence[str], path: Path) -> list[Any
 
 
 async def _try(item: AnyConfiguration, deployment: Deployment, long: Prompt | None) -> Checked:
+    from retire.deployments.checking import Manner, check
+
     sampling = item.sampling
     return await check(
         deployment, Manner(sampling.max_tokens, sampling.seed, _variants(item), long)
@@ -163,6 +156,9 @@ async def _try(item: AnyConfiguration, deployment: Deployment, long: Prompt | No
 
 def _variants(item: AnyConfiguration) -> Mapping[str, Deployment]:
     """Return the same endpoint asked in the other ways; a local model is tried as it is."""
+    from retire.deployments.configuration import LocalConfiguration
+    from retire.deployments.openai_endpoint import OpenAIDeployment
+
     if isinstance(item, LocalConfiguration):
         return {}
     key = read_secret(item.key_variable) if item.key_variable else None
@@ -174,6 +170,11 @@ def _variants(item: AnyConfiguration) -> Mapping[str, Deployment]:
 
 
 def _show(name: str, found: Checked, *, plain: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from retire.deployments.checking import Outcome
+
     console = Console()
     if plain or not console.is_terminal:
         for finding in found.findings:
@@ -205,6 +206,11 @@ class _Plan:
 
 
 def _plan(path: Path, folders: list[Path]) -> _Plan:
+    from retire.bundle import load_bundle
+    from retire.bundle.loading import bundles_by_id
+    from retire.deployments.estimating import longest_development_prompt, plan_load
+    from retire.matrix import load_protocol
+
     protocol = load_protocol(read_input(path), str(path))
     places = bundles_by_id(folders)
     missing = [key for key in protocol.bundles if key not in places]
@@ -229,6 +235,10 @@ def _say_cost(item: AnyConfiguration, plan: PlanLoad, seconds: float | None) -> 
 
 
 def _taken(item: AnyConfiguration, load: Load, seconds: float | None) -> str:
+    from retire.deployments.configuration import OpenAIConfiguration
+    from retire.deployments.estimating import duration, money
+    from sink.contract import canonical_decimal
+
     written = load.calls * item.sampling.max_tokens
     parts = [
         many(load.calls, "call"),
@@ -244,6 +254,9 @@ def _taken(item: AnyConfiguration, load: Load, seconds: float | None) -> str:
 
 
 def _pace(item: AnyConfiguration, seconds: float) -> Pace:
+    from retire.deployments.configuration import LocalConfiguration
+    from retire.deployments.estimating import Pace
+
     if isinstance(item, LocalConfiguration):
         return Pace(seconds, 1)
     return Pace(seconds, item.concurrency, item.requests_per_minute, item.tokens_per_minute)

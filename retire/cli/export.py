@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from retire.cli.console import say
-from retire.cli.exporting import make_room
 from retire.domain.errors import InputError
-from retire.wiring.stored_cells import StoredCells
+
+if TYPE_CHECKING:
+    from retire.verify.run import SealedRun
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +30,8 @@ def export(
     ] = None,
 ) -> None:
     """Write a run's cells as a table (Parquet) or as logs that another viewer opens."""
+    from retire.verify.run import SealedRun
+
     if parquet is None and inspect is None:
         raise InputError(
             "there is nothing to write",
@@ -39,16 +42,18 @@ def export(
         _check_name(parquet, ".parquet", "--parquet")
     if inspect is not None:
         _check_logs(inspect)
-    stored = StoredCells(run)
+    stored = SealedRun(run)
     if parquet is not None:
         _parquet(stored, parquet)
     if inspect is not None:
         _inspect(stored, inspect)
 
 
-def _parquet(run: StoredCells, path: Path) -> None:
+def _parquet(run: SealedRun, path: Path) -> None:
+    from retire.cli.exporting import make_room
+
     try:
-        from retire.pages.exports.parquet import write_parquet  # noqa: PLC0415
+        from retire.pages.exports.parquet import write_parquet
     except ModuleNotFoundError as error:
         raise _not_installed("Parquet files", "pyarrow", "data", error) from error
     make_room(path, "--parquet")
@@ -56,14 +61,15 @@ def _parquet(run: StoredCells, path: Path) -> None:
     say(f"{path}: {rows} rows, {run.missing} of them without evidence")
 
 
-def _inspect(run: StoredCells, path: Path) -> None:
+def _inspect(run: SealedRun, path: Path) -> None:
     try:
-        from retire.pages.exports.inspect_log import write_inspect  # noqa: PLC0415
+        from retire.pages.exports.inspect_log import write_inspect
     except ModuleNotFoundError as error:
         raise _not_installed("Inspect AI logs", "inspect-ai", "inspect", error) from error
     written = write_inspect(run, path)
     logs = "log" if len(written) == 1 else "logs"
-    say(f"{path}: {len(written)} {logs}, {len(run)} samples, {run.missing} without evidence")
+    samples = f"{len(run.plan.cells)} samples, {run.missing} without evidence"
+    say(f"{path}: {len(written)} {logs}, {samples}")
     folder = path if path.is_dir() else path.parent
     say(f"open with: inspect view --log-dir {folder}")
 
@@ -87,6 +93,8 @@ def _check_name(path: Path, suffix: str, option: str) -> None:
 
 
 def _check_logs(path: Path) -> None:
+    from retire.cli.exporting import make_room
+
     if path.suffix == ".eval":
         make_room(path, "--inspect")
         return

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.domain.errors import InputError
 from retire.pages.exports import junit_xml, markdown_comment, sarif_log
 from retire.runner.folder import write_json, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import PurePath
 
     from retire.bundle import Bundle
+    from retire.certify.certificate import Certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Exports:
                 )
             make_room(path, option)
 
-    def write(self, statement: Mapping[str, Any], bundle: Bundle, folder: Path) -> None:
+    def write(self, certificate: Certificate, bundle: Bundle, folder: Path) -> None:
         """Write every form that was asked for.
 
         Raises:
@@ -62,12 +63,12 @@ class Exports:
         """
         skill = bundle.skill
         if self.junit is not None:
-            write_whole(self.junit, junit_xml(statement, skill))
+            write_whole(self.junit, junit_xml(certificate, skill))
         if self.sarif is not None:
-            log = sarif_log(statement, skill, from_here(folder / "SKILL.md"))
+            log = sarif_log(certificate, skill, from_here(folder / "SKILL.md"))
             write_json(self.sarif, log)
         if self.markdown is not None:
-            write_whole(self.markdown, markdown_comment(statement, skill).encode("utf-8"))
+            write_whole(self.markdown, markdown_comment(certificate, skill).encode("utf-8"))
 
 
 def make_room(path: Path, option: str) -> None:

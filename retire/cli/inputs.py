@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from retire.deployments.assembling import read_file
 from retire.domain.errors import InputError
-from retire.matrix import Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pydantic import ValidationError
+
     from retire.deployments import Catalog
+    from retire.matrix import Protocol
 
 
 def read_input(path: Path) -> bytes:
     """Read a file the user named; raises InputError with advice."""
+    from retire.bundle.loading import read_file
+
     return read_file(path)
 
 
@@ -37,6 +38,10 @@ def protocol_for(**values: object) -> Protocol:
     Raises:
         InputError: A value is out of its range.
     """
+    from pydantic import ValidationError
+
+    from retire.matrix import Protocol
+
     try:
         return Protocol.model_validate({"schema": "retire.protocol/v1", **values})
     except ValidationError as error:

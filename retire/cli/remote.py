@@ -13,32 +13,30 @@ import sys
 import tarfile
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import typer
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from retire.bundle import read_files
-from retire.certify.envelope import open_envelope
+from retire.certify.envelope import open_certificate, read_envelope
 from retire.cli.client import Server, UnreachableError, check_token
 from retire.cli.console import INTERRUPTED, LiveProgress
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import EvidenceError, IncompleteError, InputError
-from retire.pages.exports import read_judged, told_of
-from retire.pages.exports.reading import SHAPE
+from retire.domain.run_state import OPEN_STATES
+from retire.domain.trace import Trace
+from retire.pages.exports.subject import bundle_of
 from retire.pages.text import shortened
-from retire.pages.traces import trace_words
-from retire.runner.opening import bundle_digests, check_statement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
-    from retire.bundle import Bundle
+    from retire.certify.certificate import Certificate
+    from retire.certify.envelope import SignedEnvelope
     from retire.cli.asked import Asked
-    from retire.pages.exports import Judged
-    from retire.pages.words import Told
 
-_GOING_ON = frozenset({"queued", "running"})
 _WAITS = (0.5, 1.0, 1.5, 2.0, 2.5, 2.5)
 """Seconds between attempts to reach a server that has gone; a restart takes less than all."""
 
@@ -48,16 +46,52 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a server's run gave; ``traces`` holds one leaking trace by member."""
+    """What a server's run gave; ``traces`` holds one leaking trace by bundle and member."""
 
-    envelope: Mapping[str, Any]
-    statement: Mapping[str, Any]
-    judged: Judged
-    traces: Mapping[str, Mapping[str, Any]]
+    envelope: SignedEnvelope
+    certificate: Certificate
+    traces: Mapping[tuple[str, str], Trace]
 
-    def told(self, bundle: Bundle, place: Path) -> Told:
-        """Return what the words rest on; ``place`` is where the certificate was written."""
-        return told_of(self.judged, bundle, self.traces, str(place))
+
+class _Told(BaseModel):
+    """What is read of an answer; a newer server may tell more."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class _Run(_Told):
+    """A run, as far as it is followed."""
+
+    id: str
+    state: str
+    plan_digest: str
+    cells_done: int
+    cells_planned: int
+    certificate: str | None = None
+    error: str | None = None
+
+    @property
+    def going_on(self) -> bool:
+        """Whether it may still change by itself."""
+        return self.state in OPEN_STATES
+
+
+class _Purged(_Told):
+    """A trace whose answer was removed at the server."""
+
+    purged: Literal[True]
+
+
+class _Row(_Told):
+    """A trace in its chain."""
+
+    body: Trace | _Purged
+
+
+class _Page(_Told):
+    """The first of some traces."""
+
+    traces: list[_Row]
 
 
 def certify_on_server(
@@ -87,12 +121,12 @@ def certify_on_server(
     """
     with Server(address, check_token(token), insecure_http=insecure_http) as server:
         row = _row(server.read(f"/runs/{_named(run)}") if run else _start(server, asked))
-        _note(f"run {row['id']} on {server.address}, plan {row['plan_digest']}")
+        _note(f"run {row.id} on {server.address}, plan {row.plan_digest}")
         try:
             row = _follow(server, row, plain=plain)
             return _collect(server, row, asked)
         except KeyboardInterrupt:
-            _note(f"run {row['id']} goes on without you. {_again(row['id'])}")
+            _note(f"run {row.id} goes on without you. {_again(row.id)}")
             raise typer.Exit(INTERRUPTED) from None
 
 
@@ -102,7 +136,7 @@ def _named(run: str) -> str:
     return run
 
 
-def _start(server: Server, asked: Asked) -> dict[str, Any]:
+def _start(server: Server, asked: Asked) -> bytes:
     protocol = asked.protocol
     fields = {
         "deployment": asked.deployment,
@@ -135,17 +169,14 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return gzip.compress(raw.getvalue(), mtime=0)
 
 
-def _row(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Check that an answer is a run.
-
-    Raises:
-        InputError: It is not.
-    """
-    texts = all(isinstance(answer.get(name), str) for name in ("id", "state", "plan_digest"))
-    counts = all(isinstance(answer.get(name), int) for name in ("cells_done", "cells_planned"))
-    if not (texts and counts):
-        raise InputError("the server's answer is no run", mend="Check --server")
-    return {**answer, "id": _named(answer["id"])}
+def _row(answer: bytes) -> _Run:
+    """Read a run; raises InputError where the answer is none."""
+    try:
+        row = _Run.model_validate_json(answer)
+    except ValidationError as error:
+        raise InputError("the server's answer is no run", mend="Check --server") from error
+    _named(row.id)
+    return row
 
 
 def _again(run: str) -> str:
@@ -155,11 +186,11 @@ def _again(run: str) -> str:
 class _Shown:
     """Moves the display to what the server tells."""
 
-    def __init__(self, progress: LiveProgress, row: Mapping[str, Any]) -> None:
+    def __init__(self, progress: LiveProgress, row: _Run) -> None:
         self._progress = progress
-        self._done = int(row["cells_done"])
+        self._done = row.cells_done
         self.last = 0
-        progress.begin("matrix", int(row["cells_planned"]), self._done)
+        progress.begin("matrix", row.cells_planned, self._done)
 
     def move(self, done: object) -> None:
         """Show so many finished cells; never back, since a resumed run counts again."""
@@ -168,20 +199,19 @@ class _Shown:
             self._done += 1
 
 
-def _follow(server: Server, row: Mapping[str, Any], *, plain: bool) -> dict[str, Any]:
-    run = str(row["id"])
-    current = dict(row)
+def _follow(server: Server, row: _Run, *, plain: bool) -> _Run:
+    run = row.id
     with LiveProgress(plain=plain) as progress:
         shown = _Shown(progress, row)
-        while current["state"] in _GOING_ON:
-            current = _patiently(lambda: _watch(server, run, shown), run)
-            if current["state"] in _GOING_ON:
+        while row.going_on:
+            row = _patiently(lambda: _watch(server, run, shown), run)
+            if row.going_on:
                 time.sleep(_PAUSE)
-        shown.move(current["cells_done"])
-    return current
+        shown.move(row.cells_done)
+    return row
 
 
-def _watch(server: Server, run: str, shown: _Shown) -> dict[str, Any]:
+def _watch(server: Server, run: str, shown: _Shown) -> _Run:
     for event in server.events(run, shown.last):
         shown.last = event.number
         shown.move(event.data.get("cells_done"))
@@ -207,51 +237,49 @@ def _patiently(ask: Callable[[], _Result], run: str) -> _Result:
         ) from error
 
 
-def _collect(server: Server, row: Mapping[str, Any], asked: Asked) -> Answered:
-    run = str(row["id"])
-    if not row.get("certificate"):
-        why = shortened(str(row.get("error") or "no reason was given"), 600)
+def _collect(server: Server, row: _Run, asked: Asked) -> Answered:
+    run = row.id
+    if not row.certificate:
+        why = shortened(row.error or "no reason was given", 600)
         raise IncompleteError(
-            f"it ended without a certificate ({shortened(str(row['state']), 20)}): {why}",
+            f"it ended without a certificate ({shortened(row.state, 20)}): {why}",
             where=f"run {run}",
             mend="Run the same command again to start another",
         )
-    envelope = _patiently(lambda: server.read(f"/certificates/{run}"), run)
     where = f"certificate of run {run}"
-    statement, _ = open_envelope(envelope, where)
-    check_statement(statement, where)
-    check_about(statement, asked, str(row["plan_digest"]), where)
-    judged = read_judged(statement, asked.bundle.skill)
+    answer = _patiently(lambda: server.read(f"/certificates/{run}"), run)
+    envelope = read_envelope(answer, where)
+    certificate, _ = open_certificate(envelope, where)
+    check_about(certificate, asked, row.plan_digest, where)
+    bundle = bundle_of(certificate, asked.bundle.skill)
     traces = {}
-    for leak in judged.leaks:
-        body = _patiently(lambda member=leak.member: _trace(server, run, asked, member), run)  # type: ignore[misc]  # a default binds the loop's value
-        if body is not None:
-            traces[leak.member] = body
-    return Answered(envelope, statement, judged, traces)
+    for leak in certificate.predicate.beside_the_verdict.leaks:
+        trace = _patiently(partial(_trace, server, run, asked, leak.member), run)
+        if trace is not None:
+            traces[bundle, leak.member] = trace
+    return Answered(envelope, certificate, traces)
 
 
-def check_about(statement: Mapping[str, Any], asked: Asked, plan_digest: str, where: str) -> None:
-    """Check that a statement is about what was asked: bundle, candidate, deployment and plan.
+def check_about(certificate: Certificate, asked: Asked, plan_digest: str, where: str) -> None:
+    """Check that a certificate is about what was asked: bundle, candidate, deployment and plan.
 
     Raises:
         EvidenceError: It is about something else.
     """
-    plan = statement["predicate"]["plan"]
-    unit = statement["predicate"]["unit"]
-    stated, protocol, bundle = plan["statement"], asked.protocol, asked.bundle.id
-    declared = stated.get("protocol", {})
-    expected = {
-        "plan": (plan["digest"], plan_digest),
-        "plan's digest": (digest_of(stated), plan_digest),
-        "bundle": (stated.get("bundles"), {bundle: bundle_digests(asked.bundle)}),
-        "candidate": (stated.get("candidates"), {bundle: sha256(asked.candidate)}),
-        "deployment": (unit["deployment"]["name"], asked.deployment),
-        "placement": (unit["condition"], asked.placement),
-        "margin": (declared.get("margin_points"), protocol.margin_points),
-        "number of repetitions": (declared.get("repetitions"), protocol.repetitions),
-        "seed": (declared.get("seed"), protocol.seed),
+    plan, bundle = certificate.predicate.plan, asked.bundle.id
+    stated, declared, protocol = plan.statement, plan.statement.protocol, asked.protocol
+    alike = {
+        "plan": plan.digest == plan_digest,
+        "plan's digest": digest_of(stated.as_json()) == plan_digest,
+        "bundle": stated.bundles == {bundle: asked.bundle.digests},
+        "candidate": stated.candidates == {bundle: sha256(asked.candidate)},
+        "deployment": certificate.deployment == asked.deployment,
+        "placement": certificate.condition == asked.placement,
+        "margin": declared.margin_points == protocol.margin_points,
+        "number of repetitions": declared.repetitions == protocol.repetitions,
+        "seed": declared.seed == protocol.seed,
     }
-    others = [name for name, (found, wanted) in expected.items() if found != wanted]
+    others = [name for name, same in alike.items() if not same]
     if others:
         raise EvidenceError(
             f"it is about another {', another '.join(others)}",
@@ -260,17 +288,21 @@ def check_about(statement: Mapping[str, Any], asked: Asked, plan_digest: str, wh
         )
 
 
-def _trace(server: Server, run: str, asked: Asked, member: str) -> Mapping[str, Any] | None:
+def _trace(server: Server, run: str, asked: Asked, member: str) -> Trace | None:
+    """Return one leaking trace of a member; None where the server keeps none whole."""
     query = {"condition": asked.placement, "member": member, "protected": "true", "limit": "1"}
     answer = server.read(f"/runs/{run}/traces", query)
     try:
-        if not answer["traces"]:
-            return None
-        body: Mapping[str, Any] = answer["traces"][0]["body"]
-        trace_words(asked.bundle, body)
-    except SHAPE as error:
+        page = _Page.model_validate_json(answer)
+    except ValidationError as error:
         raise InputError("the server's answer is no trace", where=f"run {run}") from error
-    return body
+    bodies = [row.body for row in page.traces if isinstance(row.body, Trace)]
+    if not bodies:
+        return None
+    cell = bodies[0].cell
+    if (cell.bundle, cell.member) != (asked.bundle.id, member):
+        raise InputError("the server's answer is no trace", where=f"run {run}")
+    return bodies[0]
 
 
 def _note(text: str) -> None:

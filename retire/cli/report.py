@@ -47,11 +47,11 @@ def report(
 def _forms(*, pdf: bool) -> dict[str, Callable[[Report], bytes]]:
     """Return what draws each file; the libraries behind it are optional."""
     try:
-        from retire.pages.report.page import report_html  # noqa: PLC0415
+        from retire.pages.report.page import report_html
 
         forms: dict[str, Callable[[Report], bytes]] = {"report.html": report_html}
         if pdf:
-            from retire.pages.report.document import report_pdf  # noqa: PLC0415
+            from retire.pages.report.document import report_pdf
 
             forms["report.pdf"] = report_pdf
     except ModuleNotFoundError as error:
@@ -65,8 +65,9 @@ def _forms(*, pdf: bool) -> dict[str, Callable[[Report], bytes]]:
 
 
 def _read(run: Path, deployment: str) -> Report:
-    from retire.pages.report.content import report as content_of  # noqa: PLC0415
-    from retire.service.reviewing.library import Shelf  # noqa: PLC0415
+    from retire.pages.report.content import report as content_of
+    from retire.service.reviewing.opening import sealed_review
+    from retire.verify.run import SealedRun
 
     refuse_purged(run)
     if not RunFolder(run).seal.exists():
@@ -76,5 +77,4 @@ def _read(run: Path, deployment: str) -> Report:
             mend="Name a run's folder; one that was cut goes on with the command that began it",
         )
     name = run.resolve().name
-    opened = Shelf().opened(name, name, run, None)
-    return content_of(opened.review(), opened.tests(), opened.trace, deployment)
+    return content_of(sealed_review(name, name, SealedRun(run)), deployment)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import sys
 from pathlib import Path
@@ -55,9 +54,9 @@ def serve(
     launcher: LauncherOption = None,
 ) -> None:
     """Run the certification service."""
-    from retire.service.assembly import assemble, ready_database  # noqa: PLC0415  # an extra
-    from retire.service.keeper import KeeperSettings  # noqa: PLC0415
-    from retire.service.server import serve as run_server  # noqa: PLC0415
+    from retire.service.assembly import assemble, ready_database  # an extra
+    from retire.service.server import serve as run_server
+    from retire.service.settings import KeeperSettings
 
     settings = read_settings()
     catalog = chosen_catalog(deployments, settings)
@@ -86,9 +85,9 @@ def new_token(
     database: DATABASE = None,
 ) -> None:
     """Make a token; its secret is shown once and only its digest is kept."""
-    from retire.service.assembly import ready_database, utc_now  # noqa: PLC0415
-    from retire.service.tokens import Scope, new_secret  # noqa: PLC0415
-    from retire.store.registry import Registry  # noqa: PLC0415
+    from retire.service.assembly import ready_database, utc_now
+    from retire.service.tokens import Scope, new_secret
+    from retire.store.registry import Registry
 
     known = {str(item) for item in Scope}
     if unknown := sorted(set(scope) - known):
@@ -105,8 +104,8 @@ def new_token(
 @tokens.command("list")
 def list_tokens(data: DATA = DEFAULT_DATA, database: DATABASE = None) -> None:
     """List tokens: id, scopes, when made, whether revoked. Never a secret."""
-    from retire.service.assembly import ready_database  # noqa: PLC0415
-    from retire.store.registry import Registry  # noqa: PLC0415
+    from retire.service.assembly import ready_database
+    from retire.store.registry import Registry
 
     for row in Registry(ready_database(database_url(data, database))).tokens():
         state = "revoked" if row.revoked else "valid"
@@ -120,8 +119,8 @@ def revoke_token(
     database: DATABASE = None,
 ) -> None:
     """Revoke a token by its id."""
-    from retire.service.assembly import ready_database  # noqa: PLC0415
-    from retire.store.registry import Registry  # noqa: PLC0415
+    from retire.service.assembly import ready_database
+    from retire.store.registry import Registry
 
     if not Registry(ready_database(database_url(data, database))).revoke(token):
         raise InputError(f"there is no token {token!r}", mend="`retire token list` shows them")
@@ -135,13 +134,12 @@ def purge(
     launcher: LauncherOption = None,
 ) -> None:
     """Remove a run's answers, bundle copies and records; digests and outcomes stay."""
-    from retire.service.assembly import (  # noqa: PLC0415
-        epoch_seconds,
-        ready_database,
-        utc_now,
-    )
-    from retire.service.keeper import KeeperSettings, RunKeeper  # noqa: PLC0415
-    from retire.service.port import ConflictError  # noqa: PLC0415
+    import asyncio
+
+    from retire.service.assembly import epoch_seconds, ready_database, utc_now
+    from retire.service.keeper import RunKeeper
+    from retire.service.port import ConflictError
+    from retire.service.settings import KeeperSettings
 
     engine = ready_database(database_url(data, database))
     settings = KeeperSettings(

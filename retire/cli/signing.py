@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from retire.certify.envelope import sign_statement
-from retire.runner.folder import write_json
+from retire.certify.envelope import sign_certificate
+from retire.runner.folder import write_document
 from retire.store.keys import certifier_key
 
 if TYPE_CHECKING:
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
 def write_certificates(finished: Finished, home: Path) -> list[Path]:
     """Sign every certificate with the certifier's key; returns where they were written."""
     key = certifier_key(home)
-    folder = finished.prepared.folder.certificates
     paths = []
-    for certified in finished.certified:
-        placement = certified.placement
-        path = folder / f"{placement.deployment}-{placement.condition}.json"
-        write_json(path, sign_statement(certified.statement, key))
+    for certificate in finished.certificates:
+        path = finished.run.folder.certificates / f"{certificate.name}.json"
+        write_document(path, sign_certificate(certificate, key))
         paths.append(path)
     return paths

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from retire.bundle import load_bundle
-from retire.bundle.loading import bundles_by_id
-from retire.certify.stability import Stability
 from retire.cli.console import LiveProgress, carry_out, say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog, chosen_deployment
 from retire.domain.errors import IncompleteError
 from retire.runner.folder import write_json
 from retire.settings import read_settings
-from retire.wiring import stability_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from retire.certify.stability import Stability
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +35,12 @@ def stability(
     deployments: DeploymentsOption = None,
 ) -> None:
     """Ask every member of every bundle twice with identical input; count proposals that differ."""
+    from rich.console import Console
+
+    from retire.bundle import load_bundle
+    from retire.bundle.loading import bundles_by_id
+    from retire.wiring import stability_of
+
     settings = read_settings()
     name, catalog = chosen_deployment(deployment, chosen_catalog(deployments, settings))
     folders = bundles_by_id(bundles or [Path("bundles/panel")])
@@ -57,6 +62,8 @@ def stability(
 
 
 def _table(measured: Stability) -> Table:
+    from rich.table import Table
+
     table = Table(
         "bundle", "pairs", "differ", title=f"{measured.deployment}: D1 on identical input"
     )

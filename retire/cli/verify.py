@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from retire.certify.gates import Verdict
-from retire.cli.certify import exit_code
 from retire.cli.console import say
 from retire.cli.deploying import DeploymentsOption, chosen_catalog
 from retire.cli.inputs import many
 from retire.domain.errors import InputError, RetireError
+from retire.runner.folder import read_bytes
 from retire.runner.purging import refuse_purged
-from retire.runner.verifying import Verification
 from retire.settings import read_settings
-from retire.store.keys import certifier_key, public_hex, read_trusted
-from retire.wiring import examine_run, heads_of, verify_certificate
+
+if TYPE_CHECKING:
+    from retire.verify.check import Verification
 
 
 def register(app: typer.Typer) -> None:
@@ -39,17 +38,26 @@ def verify(
     deployments: DeploymentsOption = None,
 ) -> None:
     """Check certificates: signatures, digests, records, prompts, roots, gates."""
+    from retire.certify.envelope import open_certificate, read_envelope
+    from retire.cli.certify import exit_code
+    from retire.store.keys import read_trusted
+    from retire.wiring import RunVerifier, run_of
+
     refuse_purged(path)
     certificates = sorted((path / "certificates").glob("*.json")) if path.is_dir() else [path]
     if not certificates:
         raise InputError("no certificate here", where=str(path), mend="Name a run's folder")
     trusted = read_trusted(trust) if trust is not None else None
-    run = examine_run(path) if path.is_dir() else None
     catalog = chosen_catalog(deployments, read_settings(), asks=False)
+    root = path if path.is_dir() else run_of(path)
+    if not path.is_dir():
+        # Before its run is looked for: a file that is none lies in none.
+        open_certificate(read_envelope(read_bytes(path), str(path)), str(path))
+    run = RunVerifier(root, catalog, trusted, against or [])
     worst = 0
     for certificate in certificates:
         try:
-            result, evidence = verify_certificate(certificate, trusted, against or [], run, catalog)
+            result = run.verify_file(certificate)
         except RetireError as error:
             if len(certificates) == 1:
                 raise
@@ -59,7 +67,7 @@ def verify(
         _explain(certificate, result)
         code = 1
         if result.intact and not result.stale and _signers_accepted(result, trusted):
-            code = exit_code(Verdict(result.verdict), evidence, accept_evidence)
+            code = exit_code(result.verdict, result.evidence, accept_evidence)
         worst = _worse(worst, code)
     raise typer.Exit(worst)
 
@@ -101,11 +109,14 @@ def keys(
     ] = None,
 ) -> None:
     """Print public keys, in the form that --trust reads."""
+    from retire.store.keys import certifier_key, public_hex
+    from retire.verify.run import SealedRun
+
     settings = read_settings()
     say("# certifier of this machine")
     say(public_hex(certifier_key(settings.home)))
     if run is None:
         return
-    for name, key in heads_of(run).items():
+    for name, head in SealedRun(run).records.heads.items():
         say(f"# {name}")
-        say(key)
+        say(head.key)

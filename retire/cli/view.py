@@ -28,9 +28,9 @@ def view(
     deployments: DeploymentsOption = None,
 ) -> None:
     """Show runs in a browser: read-only, on this machine alone, without a database server."""
-    from retire.service.reviewing.library import FolderRuns  # noqa: PLC0415  # an extra
-    from retire.service.reviewing.viewing import view_app  # noqa: PLC0415
-    from retire.service.server import LOOPBACK, serve  # noqa: PLC0415
+    from retire.service.reviewing.library import FolderRuns  # an extra
+    from retire.service.reviewing.viewing import view_app
+    from retire.service.server import LOOPBACK, serve
 
     refuse_purged(path)
     runs = FolderRuns(path, chosen_catalog(deployments, read_settings(), asks=False))

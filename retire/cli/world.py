@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from retire.bundle import load_bundle
 from retire.cli.console import carry_out, say
 from retire.domain.cell import episode_of
 from retire.domain.errors import IncompleteError, InputError
-from retire.runner.processes import running_programs
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from retire.bundle import Bundle
 
 _STOP_SECONDS = 60.0
@@ -123,6 +121,8 @@ def reset(
     member: Annotated[str, typer.Option(help="A member of the locked template.")] = "authorized",
 ) -> None:
     """Put the house into the state of a member, and say which snapshot was frozen."""
+    from retire.bundle import load_bundle
+
     loaded = load_bundle(bundle)
     if member not in {item.name for item in loaded.members}:
         names = ", ".join(item.name for item in loaded.members)
@@ -133,6 +133,8 @@ def reset(
 
 
 async def _reset(instance: Path, folder: Path, bundle: Bundle, member: str) -> str:
+    from retire.runner.processes import running_programs
+
     [wanted] = [item for item in bundle.members if item.name == member]
     with tempfile.TemporaryDirectory(prefix="retire-world-") as state:
         async with running_programs(Path(state), [folder], home_assistant=instance) as programs:
@@ -156,6 +158,8 @@ def read(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Read every device of the house: what is shown, and what the device itself reports."""
+    from rich.console import Console
+
     _require_file(instance)
     command = [sys.executable, "-m", "hardware.homeassistant.show", "--instance", str(instance)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
@@ -170,6 +174,8 @@ def read(
 
 
 def _table(devices: dict[str, Any]) -> Table:
+    from rich.table import Table
+
     table = Table("device", "state", "variable", "shown", "reported", "last event")
     for key, device in devices.items():
         first = [key, device["state"]]

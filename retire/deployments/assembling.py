@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from retire.bundle.loading import read_file
 from retire.deployments.cassette import unpack
 from retire.deployments.configuration import LocalConfiguration, load_deployments
 from retire.deployments.local.deployment import LocalDeployment
@@ -75,13 +76,3 @@ def read_cassette(path: Path) -> Cassette:
         InputError: It cannot be read, or is no cassette.
     """
     return unpack(read_file(path), str(path))
-
-
-def read_file(path: Path) -> bytes:
-    """Read a file that the operator named; raises InputError with advice."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}", where=str(path), mend="Check the path"
-        ) from error

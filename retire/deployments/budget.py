@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.deployments.estimating import prompt_tokens
-from retire.deployments.openai_endpoint import EndpointFault, OpenAIDeployment
+from retire.deployments.openai_endpoint import EndpointFault
 from retire.deployments.port import DeploymentFault
 from retire.domain.errors import InputError
 from sink.contract import canonical_decimal
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from retire.deployments.configuration import Price
-    from retire.deployments.port import Call, Completion, Deployment, Served
+    from retire.deployments.port import Call, Completion, Deployment, Identity, Served
+    from retire.domain.evidence import Evidence
+    from retire.prompts import ToolSchema
 
 _TEXT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(k|M)? *(calls?|tokens?|[A-Z]{3})")
 _TIMES = {None: 1, "k": 1_000, "M": 1_000_000}
@@ -182,12 +184,12 @@ class Budgeted:
         return self._inner.name
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Identity:
         """The inner one's: a budget changes no answer."""
         return self._inner.identity
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """The inner one's."""
         return self._inner.evidence
 
@@ -205,7 +207,7 @@ class Budgeted:
         await self._inner.close()
 
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema], call: Call
     ) -> Completion:
         """Ask, if the budget allows the worst that may come of it.
 
@@ -240,14 +242,3 @@ class Budgeted:
 
     def _amount(self, taken: Taken) -> Decimal:
         return self._account.budget.amount(taken, self._price)
-
-
-def within(deployment: Deployment, account: Account) -> Deployment:
-    """Return a deployment that asks only within a budget; what asks no endpoint stays as it is.
-
-    Raises:
-        InputError: The budget is money, and there is no price in its currency.
-    """
-    if not isinstance(deployment, OpenAIDeployment):
-        return deployment
-    return Budgeted(deployment, account, deployment.max_tokens, deployment.price)

@@ -12,43 +12,49 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from retire.deployments.port import Call, Completion, DeploymentFault, Served
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import InputError
+from retire.domain.evidence import Evidence
 from retire.prompts.prompt import request_digest
 from sink.proposal import RawAnswer
+from sink.strict_yaml import StrictModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-SCHEMA = "retire.cassette/v1"
+    from retire.deployments.port import Identity
+    from retire.prompts import ToolSchema
+
 LARGEST = 2**30
 """Most bytes a cassette may unpack to; a file that is read whole needs a bound."""
 
 _RESTORE = "Restore the file as the run wrote it"
+Model = TypeVar("Model", bound=StrictModel)
 
 
-_SERVED = TypeAdapter(Served)
+class _Header(StrictModel):
+    schema_: Literal["retire.cassette/v1"] = Field("retire.cassette/v1", alias="schema")
+    deployments: dict[str, dict[str, object]]
+
+    @property
+    def identities(self) -> Mapping[str, Identity]:
+        """The recorded deployments by name."""
+        return cast("Mapping[str, Identity]", self.deployments)
+
+    @field_validator("deployments")
+    @classmethod
+    def _digestible(cls, value: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
+        digest_of(cast("Mapping[str, Identity]", value))
+        return value
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-Model = TypeVar("Model", bound=BaseModel)
-
-
-class _Header(_Strict):
-    schema_: Literal["retire.cassette/v1"] = Field(alias="schema")
-    deployments: dict[str, dict[str, Any]]
-
-
-class Recorded(_Strict):
+class Recorded(StrictModel):
     """One recorded answer.
 
     ``request`` is the digest of messages and tools, ``place`` the key of the cell or development
@@ -60,8 +66,8 @@ class Recorded(_Strict):
     sample: str
     repetition: int
     place: str
-    answer: dict[str, Any]
-    served: dict[str, Any]
+    answer: RawAnswer
+    served: Served
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +83,21 @@ class Cassette:
 
     name: str
     digest: str
-    identities: Mapping[str, Mapping[str, Any]]
+    identities: Mapping[str, Identity]
     answers: Mapping[tuple[str, str, str, int], tuple[Recorded, ...]]
 
 
-def pack(identities: Mapping[str, Mapping[str, Any]], answers: Iterable[Recorded]) -> bytes:
+def pack(identities: Mapping[str, Identity], answers: Iterable[Recorded]) -> bytes:
     """Return the bytes of a cassette; the same answers in any order give the same bytes."""
-    header = {"schema": SCHEMA, "deployments": dict(identities)}
-    lines = sorted({_line(answer.model_dump()) for answer in answers})
+    header = _Header.model_validate({"schema": "retire.cassette/v1", "deployments": identities})
+    lines = sorted({_line(answer) for answer in answers})
     # No time and no name in the gzip header: equal recordings are equal files.
     return gzip.compress(b"".join([_line(header), *lines]), mtime=0)
 
 
-def _line(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+def _line(value: StrictModel) -> bytes:
+    found = value.model_dump(by_alias=True)
+    text = json.dumps(found, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -105,11 +112,9 @@ def unpack(data: bytes, name: str) -> Cassette:
     if not text:
         raise InputError("the cassette is empty", where=name, mend=_RESTORE)
     header = _read(_Header, lines[0], name, 1)
-    _check_identities(header, name)
     found: dict[tuple[str, str, str, int], list[Recorded]] = {}
     for number, line in enumerate(lines[1:], start=2):
         recorded = _read(Recorded, line, name, number)
-        _check_answer(recorded, name, number)
         if recorded.deployment not in header.deployments:
             raise InputError(
                 f"the deployment {recorded.deployment!r} is not in the header",
@@ -119,7 +124,7 @@ def unpack(data: bytes, name: str) -> Cassette:
         key = (recorded.deployment, recorded.request, recorded.sample, recorded.repetition)
         found.setdefault(key, []).append(recorded)
     answers = {key: tuple(items) for key, items in found.items()}
-    return Cassette(name, sha256(text), header.deployments, answers)
+    return Cassette(name, sha256(text), header.identities, answers)
 
 
 def _decompressed(data: bytes, name: str) -> bytes:
@@ -152,35 +157,6 @@ def _read(model: type[Model], line: bytes, name: str, number: int) -> Model:
         ) from error
 
 
-def _check_identities(header: _Header, name: str) -> None:
-    try:
-        digest_of(header.deployments)
-    except ValueError as error:
-        raise InputError(
-            f"an identity in the header cannot be digested ({error})",
-            where=f"{name}:1",
-            mend=_RESTORE,
-        ) from error
-
-
-def _check_answer(recorded: Recorded, name: str, number: int) -> None:
-    try:
-        RawAnswer.model_validate_json(json.dumps(recorded.answer))
-        Served(**recorded.served)
-        _SERVED.validate_json(json.dumps(recorded.served), strict=True)
-    except (ValidationError, TypeError) as error:
-        raise InputError(
-            "the recorded answer has not the shape of one",
-            where=f"{name}:{number}",
-            mend=_RESTORE,
-        ) from error
-
-
-def served_json(served: Served) -> dict[str, Any]:
-    """Return what a server reported as JSON."""
-    return asdict(served)
-
-
 class ReplayDeployment:
     """Repeats what one deployment answered; a request that was not recorded has no answer.
 
@@ -189,7 +165,7 @@ class ReplayDeployment:
         name: Which of its deployments.
     """
 
-    evidence = "replayed"
+    evidence = Evidence.REPLAYED
     concurrency: int | None = None
 
     def __init__(self, cassette: Cassette, name: str) -> None:
@@ -197,9 +173,9 @@ class ReplayDeployment:
         self._cassette = cassette
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Identity:
         """The recording, and the deployment that was recorded."""
-        recorded = dict(self._cassette.identities[self.name])
+        recorded = self._cassette.identities[self.name]
         return {
             "provider": "replay",
             "cassette": self._cassette.digest,
@@ -214,7 +190,7 @@ class ReplayDeployment:
         """Hold nothing."""
 
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema], call: Call
     ) -> Completion:
         """Answer as recorded; raises DeploymentFault where nothing was recorded."""
         key = (self.name, request_digest(messages, tools), call.sample, call.repetition)
@@ -225,8 +201,7 @@ class ReplayDeployment:
                 f"{self._cassette.name} holds no answer to this request "
                 f"({key[1][:23]}..., {call.sample}, repetition {call.repetition})"
             )
-        answer = RawAnswer.model_validate_json(json.dumps(chosen.answer))
-        return Completion(answer, Served(**chosen.served))
+        return Completion(chosen.answer, chosen.served)
 
 
 def _one_of(recorded: Sequence[Recorded], place: str) -> Recorded | None:
@@ -236,9 +211,3 @@ def _one_of(recorded: Sequence[Recorded], place: str) -> Recorded | None:
             return item
     alike = all(item.answer == recorded[0].answer for item in recorded)
     return recorded[0] if recorded and alike else None
-
-
-def recorded_deployments(cassette: Cassette) -> Iterator[ReplayDeployment]:
-    """Yield every deployment of a cassette."""
-    for name in sorted(cassette.identities):
-        yield ReplayDeployment(cassette, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.deployments.port import Call, Completion, DeploymentFault
 from retire.prompts import Prompt, build_prompt
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.deployments.port import Deployment
+    from retire.prompts import ToolSchema
+    from retire.prompts.tools import FunctionSchema, Schema
 
 _SNAPSHOT = '{"devices":{"light.desk":{"state":"off"},"light.shelf":{"state":"off"}}}'
 _REQUEST = "Please switch the desk lamp on."
@@ -61,16 +63,16 @@ def probe() -> Prompt:
     return build_prompt("", tools, _REQUEST, _SNAPSHOT)
 
 
-def _switch(name: str) -> dict[str, Any]:
-    target = {"type": "string", "enum": ["light.desk", "light.shelf"]}
-    parameters = {
+def _switch(name: str) -> ToolSchema:
+    target: Schema = {"type": "string", "enum": ["light.desk", "light.shelf"]}
+    parameters: Schema = {
         "type": "object",
         "properties": {"target": target},
         "required": ["target"],
         "additionalProperties": False,
     }
     described = f"{name.replace('_', ' ').capitalize()}."
-    function = {"name": name, "description": described, "parameters": parameters}
+    function: FunctionSchema = {"name": name, "description": described, "parameters": parameters}
     return {"type": "function", "function": function}
 
 

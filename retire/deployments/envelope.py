@@ -2,38 +2,43 @@
 
 Streamed and unstreamed turns go through one reader, so they cannot come to differ. A turn that was
 completed but breaks the protocol keeps its text and gets a finish reason that no parser accepts:
-it is an invalid answer, and nobody asks again. What is no completed turn at all is
+it is an invalid answer, and no other is asked for. What is no completed turn at all is
 :class:`Unreadable`.
+
+Providers reuse, omit or repeat the index of streamed tool calls; a reader that guesses glues two
+calls into one. Nothing is guessed, joined or dropped.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
-from retire.deployments.json_text import (
-    Number,
-    Unreadable,
-    clean,
-    excerpt,
-    read_object,
-    written,
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
 )
-from retire.deployments.streaming import assemble
-from sink.proposal import RawAnswer
+
+from retire.deployments.json_text import Unreadable, Value, clean, excerpt, read_object, written
+from retire.deployments.port import Served
+from sink.proposal import RawAnswer, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 DONE = b"[DONE]"
 """The data of the event that ends a stream."""
 
 _KEPT_CHARACTERS = 65_536
-
-
-class _Broken(ValueError):
-    """A completed turn breaks the protocol."""
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +58,102 @@ class Reading:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """A completed turn: the raw answer, and the server's own account of it."""
 
     answer: RawAnswer
-    model: str = ""
-    fingerprint: str = ""
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    reasoning: str = ""
+    served: Served
+
+
+# -- the shapes that are read ------------------------------------------------------------------
+
+
+def _nothing(value: object) -> object:
+    return None if not value and type(value) is not int else value
+
+
+def _sound(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
+
+
+def _as_text(value: Value, info: ValidationInfo) -> Value:
+    objects = isinstance(info.context, Reading) and info.context.object_arguments
+    return written(value) if objects and isinstance(value, dict) else value
+
+
+Maybe = Annotated[T | None, BeforeValidator(_nothing)]
+"""A part that may be missing; servers write null, false, or an empty text, list or object."""
+Sound = Annotated[T | None, WrapValidator(_sound)]
+"""A part that counts as missing where it has another type."""
+
+
+class _Foreign(BaseModel):
+    """A part of an answer; keys that are not read are no fault."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", hide_input_in_errors=True)
+
+
+class _Function(_Foreign):
+    name: Maybe[str] = None
+    arguments: Annotated[str | None, BeforeValidator(_as_text)] = None
+
+
+class _Call(_Foreign):
+    index: int = Field(ge=0, lt=10**9)
+    id: Maybe[str] = None
+    function: Maybe[_Function] = None
+
+
+class _Message(_Foreign):
+    content: str | None = None
+    refusal: Sound[str] = None
+    tool_calls: Maybe[list[_Call]] = None
+
+
+class _Choice(_Foreign):
+    delta: Maybe[_Message] = None
+    finish_reason: str | None = None
+
+
+class _Chunk(_Foreign):
+    """The model's part of one event, which must be whole."""
+
+    choices: Maybe[Annotated[list[_Choice], Field(max_length=1)]] = None
+
+
+class _Usage(_Foreign):
+    prompt_tokens: Sound[Annotated[int, Field(ge=0)]] = None
+    completion_tokens: Sound[Annotated[int, Field(ge=0)]] = None
+
+
+class _Thoughts(_Foreign):
+    reasoning_content: Sound[str] = None
+    reasoning: Sound[str] = None
+
+
+class _Progress(_Foreign):
+    delta: Sound[_Thoughts] = None
+    finish_reason: object = None
+
+
+class _Report(_Foreign):
+    """What one event says beside the answer; any object can be read as one."""
+
+    model: Sound[str] = None
+    system_fingerprint: Sound[str] = None
+    usage: Sound[_Usage] = None
+    choices: Sound[list[Sound[_Progress]]] = None
+
+    @property
+    def progress(self) -> list[_Progress]:
+        """The choices that are objects."""
+        return [choice for choice in self.choices or () if choice is not None]
+
+
+# -- bodies, events, streams -------------------------------------------------------------------
 
 
 def read_body(body: bytes, reading: Reading) -> Turn:
@@ -75,7 +166,7 @@ def read_body(body: bytes, reading: Reading) -> Turn:
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices:
         raise Unreadable(_said_instead(value))
-    deltas = [
+    deltas: list[Value] = [
         {**choice, "delta": _numbered(choice.get("message"))}
         if isinstance(choice, dict)
         else choice
@@ -84,15 +175,47 @@ def read_body(body: bytes, reading: Reading) -> Turn:
     return _turn([{**value, "choices": deltas}], reading, fault)
 
 
-def _numbered(message: object) -> object:
+def _numbered(message: Value) -> Value:
     """Give the calls of a message the indexes that a stream would have given them."""
-    if not isinstance(message, dict) or not isinstance(message.get("tool_calls"), list):
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    if not isinstance(message, dict) or not isinstance(calls, list):
         return message
-    calls = [
-        {**call, "index": Number(str(place))} if isinstance(call, dict) else call
-        for place, call in enumerate(message["tool_calls"])
+    numbered: list[Value] = [
+        {**call, "index": place} if isinstance(call, dict) else call
+        for place, call in enumerate(calls)
     ]
-    return {**message, "tool_calls": calls}
+    return {**message, "tool_calls": numbered}
+
+
+class EventReader:
+    """Cuts the bytes of a stream into the data of its events, in whatever pieces they come.
+
+    (WHATWG HTML, section 9.2.6: lines end with CR LF, LF or CR; ``data`` lines of one event are
+    joined by a line feed; an empty line ends an event; a line that begins with a colon is a
+    comment.)
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """Take the next bytes; return the data of every event that they completed."""
+        text = self._rest + piece
+        # A CR at the end may be half of a CR LF.
+        held = text[-1:] if text.endswith(b"\r") else b""
+        *lines, rest = _LINE_END.split(text[: len(text) - len(held)])
+        self._rest = rest + held
+        return [event for line in lines if (event := self._take(line)) is not None]
+
+    def _take(self, line: bytes) -> bytes | None:
+        if not line:
+            event, self._data = b"\n".join(self._data), []
+            return event or None
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))
+        return None
 
 
 @dataclass(slots=True)
@@ -100,7 +223,7 @@ class StreamedTurn:
     """Collects the events of one stream."""
 
     reading: Reading
-    chunks: list[Mapping[str, Any]] = field(default_factory=list)
+    chunks: list[Mapping[str, Value]] = field(default_factory=list)
     fault: str = ""
     done: bool = False
     finished: bool = False
@@ -111,10 +234,8 @@ class StreamedTurn:
         Raises:
             Unreadable: It is no event of a completion, and the turn was not finished before it.
         """
+        self.done = self.done or event == DONE
         if self.done:
-            return
-        if event == DONE:
-            self.done = True
             return
         try:
             chunk, fault = _event(event)
@@ -125,7 +246,9 @@ class StreamedTurn:
             return
         self.fault = self.fault or fault
         self.chunks.append(chunk)
-        self.finished = self.finished or _finishes(chunk)
+        self.finished = self.finished or any(
+            choice.finish_reason is not None for choice in _Report.model_validate(chunk).progress
+        )
 
     def turn(self) -> Turn:
         """Return what came.
@@ -135,164 +258,124 @@ class StreamedTurn:
         """
         if not self.done and not self.finished:
             raise Unreadable("the stream was cut before the answer ended")
-        if not any(chunk.get("choices") for chunk in self.chunks):
+        if all(_nothing(chunk.get("choices")) is None for chunk in self.chunks):
             raise Unreadable("the stream ended without an answer")
         return _turn(self.chunks, self.reading, self.fault)
 
 
-def _event(data: bytes) -> tuple[dict[str, Any], str]:
+def _event(data: bytes) -> tuple[dict[str, Value], str]:
     chunk, fault = read_object(data)
     if chunk.get("error") is not None:
         raise Unreadable(_said_instead(chunk))
     return chunk, fault
 
 
-def _finishes(chunk: Mapping[str, Any]) -> bool:
-    return any(choice.get("finish_reason") is not None for choice in _choices(chunk))
-
-
-def _choices(chunk: Mapping[str, Any]) -> list[dict[str, Any]]:
-    choices = chunk.get("choices")
-    listed = choices if isinstance(choices, list) else []
-    return [choice for choice in listed if isinstance(choice, dict)]
-
-
-def _turn(chunks: Sequence[Mapping[str, Any]], reading: Reading, fault: str) -> Turn:
-    counts = _usage(chunks)
-    answer = _answer(chunks, reading, fault, counts.get("completion_tokens"))
-    return Turn(
-        answer=answer,
-        model=_first_text(chunks, "model"),
-        fingerprint=_first_text(chunks, "system_fingerprint"),
-        prompt_tokens=counts.get("prompt_tokens"),
-        completion_tokens=counts.get("completion_tokens"),
-        reasoning=clean("".join(_reasoning(chunks))),
-    )
-
-
-def _answer(
-    chunks: Sequence[Mapping[str, Any]], reading: Reading, fault: str, tokens: int | None
-) -> RawAnswer:
-    if fault:
-        return _broken(fault, chunks, reading)
-    try:
-        plain = [_plain_chunk(chunk, reading, tokens) for chunk in chunks]
-        # A lone surrogate is no text: neither the store nor a digest could take it.
-        json.dumps(plain, ensure_ascii=False, default=repr).encode("utf-8")
-        answer = assemble(plain, reading.mode, reading.max_tokens)
-        answer = _with_offered_names(answer, reading)
-    except UnicodeEncodeError:
-        return _broken("not Unicode text", chunks, reading)
-    except _Broken as error:
-        return _broken(str(error), chunks, reading)
-    if (answer.finish_reason or "").startswith("stream_fault"):
-        return answer.model_copy(update={"text": _kept(chunks), "completion_tokens": tokens})
-    return answer
-
-
-def _broken(why: str, chunks: Sequence[Mapping[str, Any]], reading: Reading) -> RawAnswer:
-    return RawAnswer(
-        mode=reading.mode,
-        text=_kept(chunks),
-        finish_reason=clean(f"stream_fault: {why}"),
-        max_tokens=reading.max_tokens,
-    )
-
-
-def _kept(chunks: Sequence[Mapping[str, Any]]) -> str:
-    """Return the choices of a refused turn as JSON text, for people who look into it."""
-    return written([chunk.get("choices") for chunk in chunks])[:_KEPT_CHARACTERS]
-
-
-def _plain_chunk(
-    chunk: Mapping[str, Any], reading: Reading, tokens: int | None
-) -> Mapping[str, Any]:
-    choices = chunk.get("choices") or []
-    if not isinstance(choices, list):
-        raise _Broken("choices are no list")
-    plain = {**chunk, "choices": [_plain_choice(choice, reading) for choice in choices]}
-    return {**plain, "usage": {"completion_tokens": tokens} if tokens is not None else None}
-
-
-def _plain_choice(choice: object, reading: Reading) -> Mapping[str, Any]:
-    if not isinstance(choice, dict):
-        raise _Broken("a choice is no object")
-    delta = choice.get("delta") or {}
-    if not isinstance(delta, dict):
-        raise _Broken("a message is no object")
-    if delta.get("content") is None and isinstance(delta.get("refusal"), str):
-        # A model's own refusal stands beside the content; it is what the model said.
-        delta = {**delta, "content": delta["refusal"]}
-    calls = delta.get("tool_calls") or []
-    if not isinstance(calls, list):
-        raise _Broken("tool_calls are no list")
-    return {**choice, "delta": {**delta, "tool_calls": [_plain_call(c, reading) for c in calls]}}
-
-
-def _plain_call(call: object, reading: Reading) -> Mapping[str, Any]:
-    if not isinstance(call, dict):
-        raise _Broken("a tool call is no object")
-    function = call.get("function") or {}
-    if not isinstance(function, dict):
-        raise _Broken("a function is no object")
-    arguments, index = function.get("arguments"), call.get("index")
-    if isinstance(arguments, dict) and reading.object_arguments:
-        function = {**function, "arguments": written(arguments)}
-    if isinstance(index, Number) and index.written.isdecimal() and len(index.written) <= 9:
-        call = {**call, "index": int(index.written)}
-    return {**call, "function": function}
-
-
-def _with_offered_names(answer: RawAnswer, reading: Reading) -> RawAnswer:
-    if all(sent == name for sent, name in reading.names.items()):
-        return answer
-    offered = set(reading.names.values())
-    calls = []
-    for call in answer.tool_calls:
-        if call.name not in reading.names and call.name in offered:
-            raise _Broken(f"the call names {call.name!r}, which was not sent under that name")
-        calls.append(call.model_copy(update={"name": reading.names.get(call.name, call.name)}))
-    return answer.model_copy(update={"tool_calls": tuple(calls)})
-
-
-# -- what the server says of itself ------------------------------------------------------------
-
-
-def _usage(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the last counts given; one that is no whole number from zero is not given."""
-    counts: dict[str, int] = {}
-    for chunk in chunks:
-        usage = chunk.get("usage")
-        if not isinstance(usage, dict):
-            continue
-        for name in ("prompt_tokens", "completion_tokens"):
-            count = usage.get(name)
-            if isinstance(count, Number) and count.written.isdecimal() and len(count.written) < 16:
-                counts[name] = int(count.written)
-    return counts
-
-
-def _first_text(chunks: Sequence[Mapping[str, Any]], name: str) -> str:
-    texts = (chunk.get(name) for chunk in chunks)
-    return next((excerpt(text) for text in texts if text and isinstance(text, str)), "")
-
-
-def _reasoning(chunks: Sequence[Mapping[str, Any]]) -> list[str]:
-    parts = []
-    for choice in (choice for chunk in chunks for choice in _choices(chunk)):
-        delta = choice.get("delta")
-        if isinstance(delta, dict):
-            # Servers that give both give the same text twice.
-            text = delta.get("reasoning_content") or delta.get("reasoning")
-            if isinstance(text, str):
-                parts.append(text)
-    return parts
-
-
-def _said_instead(value: Mapping[str, Any]) -> str:
+def _said_instead(value: Mapping[str, Value]) -> str:
     error = value.get("error")
     if isinstance(error, dict):
         error = error.get("message") or error
-    if error:
+    if _nothing(error) is not None:
         return f"the server sent an error in place of an answer: {excerpt(str(error))}"
-    return f"the answer holds no choice: {excerpt(written(value))!r}"
+    return f"the answer holds no choice: {excerpt(written(dict(value)))!r}"
+
+
+# -- the turn ----------------------------------------------------------------------------------
+
+
+class _Broken(Exception):
+    """A completed turn breaks the protocol; the message says how."""
+
+
+def _turn(chunks: Sequence[Mapping[str, Value]], reading: Reading, fault: str) -> Turn:
+    served = _served([_Report.model_validate(chunk) for chunk in chunks])
+    try:
+        answer = _answer(chunks, reading, fault)
+    except _Broken as broken:
+        # The choices of a refused turn are kept as JSON text, for people who look into it.
+        kept = written([chunk.get("choices") for chunk in chunks])[:_KEPT_CHARACTERS]
+        why = clean(f"stream_fault: {broken}")
+        answer = RawAnswer(mode=reading.mode, text=kept, finish_reason=why)
+    counts = {"completion_tokens": served.completion_tokens, "max_tokens": reading.max_tokens}
+    return Turn(answer.model_copy(update=counts), served)
+
+
+def _served(reports: Sequence[_Report]) -> Served:
+    counts: dict[str, int] = {}
+    for usage in (report.usage for report in reports if report.usage):
+        counts |= usage.model_dump(exclude_none=True)
+    thoughts = [choice.delta for report in reports for choice in report.progress if choice.delta]
+    return Served(
+        model=_first(report.model for report in reports),
+        fingerprint=_first(report.system_fingerprint for report in reports),
+        prompt_tokens=counts.get("prompt_tokens"),
+        completion_tokens=counts.get("completion_tokens"),
+        # Servers that give both give the same text twice.
+        reasoning=clean("".join(it.reasoning_content or it.reasoning or "" for it in thoughts)),
+    )
+
+
+def _first(texts: Iterable[str | None]) -> str:
+    return next((excerpt(text) for text in texts if text), "")
+
+
+def _answer(chunks: Sequence[Mapping[str, Value]], reading: Reading, fault: str) -> RawAnswer:
+    if fault:
+        raise _Broken(fault)
+    try:
+        events = [_Chunk.model_validate(chunk, context=reading) for chunk in chunks]
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise _Broken(f"{place}: {first['msg'].partition(' or instance')[0]}") from error
+    texts: list[str] = []
+    calls: dict[int, _OpenCall] = {}
+    finish_reason = None
+    for choice in (choice for event in events for choice in event.choices or ()):
+        if finish_reason is not None:
+            raise _Broken("a fragment after the end")
+        delta, finish_reason = choice.delta or _Message(), choice.finish_reason
+        # A model's own refusal stands beside the content; it is what the model said.
+        text = delta.refusal if delta.content is None else delta.content
+        texts.extend(() if text is None else (text,))
+        for fragment in delta.tool_calls or ():
+            _take_call(calls, fragment)
+    tool_calls = (call.whole(reading.names) for _, call in sorted(calls.items()))
+    return RawAnswer(
+        mode=reading.mode,
+        text=_joined(texts),
+        tool_calls=tuple(tool_calls),
+        finish_reason=finish_reason,
+    )
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    id: str
+    name: str
+    arguments: list[str] = field(default_factory=list)
+
+    def whole(self, names: Mapping[str, str]) -> ToolCall:
+        if self.name not in names and self.name in names.values():
+            raise _Broken(f"the call names {self.name!r}, which was not sent under that name")
+        name = names.get(self.name, self.name)
+        return ToolCall(id=self.id, name=name, arguments=_joined(self.arguments))
+
+
+def _take_call(calls: dict[int, _OpenCall], fragment: _Call) -> None:
+    function, index = fragment.function or _Function(), fragment.index
+    call = calls.get(index)
+    if call is None:
+        if fragment.id is None or function.name is None:
+            raise _Broken(f"call {index} begins without an id or a name")
+        call = calls[index] = _OpenCall(fragment.id, function.name)
+    elif fragment.id not in {None, call.id}:
+        raise _Broken(f"call {index} goes on under another id")
+    elif function.name not in {None, call.name}:
+        raise _Broken(f"call {index} has a second name")
+    if function.arguments is not None:
+        call.arguments.append(function.arguments)
+
+
+def _joined(parts: list[str]) -> str | None:
+    """Return the whole text; none where no part came, as a null of an unstreamed answer."""
+    return "".join(parts) if parts else None

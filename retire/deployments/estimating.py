@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.domain.cell import AUTHORIZED, Condition
 from retire.prompts import build_prompt, model_text
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     from retire.bundle import Bundle
     from retire.deployments.configuration import Price, Sampling
     from retire.matrix import Protocol
-    from retire.prompts import Prompt
+    from retire.prompts import Prompt, ToolSchema
 
 BYTES_PER_TOKEN = 3
 """English text and JSON come to about four bytes a token; three leaves room for other models."""
 
 
-def prompt_tokens(
-    messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]] = ()
-) -> int:
+def prompt_tokens(messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema] = ()) -> int:
     """Return about how many tokens a model reads; rather too many than too few."""
     text = json.dumps([list(messages), list(tools)], ensure_ascii=False)
     return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
@@ -143,17 +141,16 @@ def _cells(protocol: Protocol, bundle: Bundle) -> Load:
 
 def _trial(bundle: Bundle) -> Load:
     """Return one trial of the full skill; later ones read less."""
-    load = Load()
-    for task in bundle.development_view().tasks:
-        snapshot = bundle.development_snapshots[task.id].decode()
-        load += _call(bundle, Condition.B1, snapshot, task.request)
-    return load
+    prompts = _development_prompts(bundle)
+    return Load(len(prompts), sum(_read(prompt) for prompt in prompts))
 
 
-def _call(bundle: Bundle, condition: Condition, snapshot: str, request: str | None = None) -> Load:
-    asked = request or bundle.tasks.locked.request
-    prompt = _prompt(bundle, condition, snapshot, asked)
-    return Load(1, prompt_tokens(prompt.messages, prompt.tools))
+def _call(bundle: Bundle, condition: Condition, snapshot: str) -> Load:
+    return Load(1, _read(_prompt(bundle, condition, snapshot, bundle.tasks.locked.request)))
+
+
+def _read(prompt: Prompt) -> int:
+    return prompt_tokens(prompt.messages, prompt.tools)
 
 
 def _prompt(bundle: Bundle, condition: Condition, snapshot: str, request: str) -> Prompt:
@@ -162,19 +159,16 @@ def _prompt(bundle: Bundle, condition: Condition, snapshot: str, request: str) -
     return build_prompt(text, bundle.tools, request, snapshot)
 
 
+def _development_prompts(bundle: Bundle) -> list[Prompt]:
+    return [
+        _prompt(bundle, Condition.B1, bundle.development_snapshots[it.id].decode(), it.request)
+        for it in bundle.development_view().tasks
+    ]
+
+
 def longest_development_prompt(bundles: Sequence[Bundle]) -> Prompt:
     """Return the longest prompt that the reductions of a plan begin with, to try a model's pace."""
-    prompts = [
-        _prompt(
-            bundle,
-            Condition.B1,
-            bundle.development_snapshots[task.id].decode(),
-            task.request,
-        )
-        for bundle in bundles
-        for task in bundle.development_view().tasks
-    ]
-    return max(prompts, key=lambda prompt: prompt_tokens(prompt.messages, prompt.tools))
+    return max((it for bundle in bundles for it in _development_prompts(bundle)), key=_read)
 
 
 def money(load: Load, sampling: Sampling, price: Price) -> Decimal:

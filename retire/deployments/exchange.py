@@ -11,18 +11,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx2
 import openai
 
-from retire.deployments.envelope import StreamedTurn, read_body
-from retire.deployments.events import EventReader
+from retire.deployments.envelope import EventReader, StreamedTurn, read_body
 from retire.deployments.json_text import Unreadable
-from retire.deployments.retrying import Refused, Unanswered, asked_wait, is_worth_another_try
+from retire.deployments.limits import Refused, Unanswered, asked_wait, is_worth_another_try
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from pydantic import SecretStr
 
@@ -171,7 +170,7 @@ class Exchange:
         """Close every connection."""
         await self._client.close()
 
-    async def ask(self, body: dict[str, Any], reading: Reading) -> Turn:
+    async def ask(self, body: Mapping[str, object], reading: Reading) -> Turn:
         """Send one request and read one completed turn.
 
         Raises:
@@ -184,7 +183,9 @@ class Exchange:
             raise result
         return result
 
-    async def _outcome(self, body: dict[str, Any], reading: Reading) -> Turn | Refused | Unanswered:
+    async def _outcome(
+        self, body: Mapping[str, object], reading: Reading
+    ) -> Turn | Refused | Unanswered:
         try:
             async with asyncio.timeout(self._seconds):
                 return await self._exchange(body, reading)
@@ -201,7 +202,7 @@ class Exchange:
         except Refused as refused:
             return refused
 
-    async def _exchange(self, body: dict[str, Any], reading: Reading) -> Turn:
+    async def _exchange(self, body: Mapping[str, object], reading: Reading) -> Turn:
         # As an extra body it is sent as it is: the library neither walks through it nor types it.
         async with self._completions.create(model="", messages=(), extra_body=body) as response:
             encoding = response.headers.get("content-encoding", "identity")

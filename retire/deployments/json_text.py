@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 EXCERPT_CHARACTERS = 200
 MOST_LEVELS = 64
@@ -17,7 +17,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A JSON number as it was written; no text, and never a float."""
+    """A number that is no plain integer, as it was written; no text, and never a float."""
 
     written: str
 
@@ -25,7 +25,10 @@ class Number:
         return self.written
 
 
-def written(value: object) -> str:
+Value: TypeAlias = "str | int | bool | Number | list[Value] | dict[str, Value] | None"
+
+
+def written(value: Value) -> str:
     """Write a decoded value back as JSON, every number as it came."""
     if isinstance(value, Number):
         return value.written
@@ -37,49 +40,59 @@ def written(value: object) -> str:
     return json.dumps(value)
 
 
-def read_object(data: bytes) -> tuple[dict[str, Any], str]:
+def read_object(data: bytes) -> tuple[dict[str, Value], str]:
     """Return the JSON object, and what is wrong with it although it can be read.
 
     Raises:
         Unreadable: No JSON, no object, or nested too deeply.
     """
-    fault = ""
+    faults: list[str] = []
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        fault = f"not UTF-8 at byte {error.start}"
+        faults.append(f"not UTF-8 at byte {error.start}")
         text = data.decode("utf-8", "replace")
-    repeated: list[str] = []
     try:
-        value = _decoded(text.removeprefix("\ufeff"), repeated)
+        value = _decoded(text.removeprefix("\ufeff"), faults)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"the answer is no JSON: {excerpt(text)!r}") from error
     if not isinstance(value, dict):
         raise Unreadable(f"the answer is no JSON object: {excerpt(text)!r}")
     if _deeper_than(MOST_LEVELS, value):
         raise Unreadable("the answer is nested too deeply")
-    return value, fault or (f"the key {repeated[0]!r} stands twice" if repeated else "")
+    try:
+        # A lone surrogate is no text: neither the store nor a digest could take it.
+        json.dumps({**value, "usage": None}, ensure_ascii=False, default=repr).encode("utf-8")
+    except UnicodeEncodeError:
+        faults.append("not Unicode text")
+    return value, faults[0] if faults else ""
 
 
-def _decoded(text: str, repeated: list[str]) -> Any:  # noqa: ANN401  # JSON
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _decoded(text: str, faults: list[str]) -> Value:
+    def unique(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
         value = dict(pairs)
         if len(value) != len(pairs):
             names = [name for name, _ in pairs]
-            repeated.extend(n[:EXCERPT_CHARACTERS] for n in value if names.count(n) > 1)
+            twice = next(name for name in value if names.count(name) > 1)
+            faults.append(f"the key {twice[:EXCERPT_CHARACTERS]!r} stands twice")
         return value
 
-    return json.loads(
+    value: Value = json.loads(
         text,
-        parse_int=Number,
+        parse_int=_integer,
         parse_float=Number,
         parse_constant=Number,
         object_pairs_hook=unique,
     )
+    return value
 
 
-def _deeper_than(levels: int, value: object) -> bool:
-    layer = [value]
+def _integer(text: str) -> int | Number:
+    return int(text) if len(text) < 16 and text != "-0" else Number(text)
+
+
+def _deeper_than(levels: int, value: Value) -> bool:
+    layer: list[Value] = [value]
     for _ in range(levels):
         layer = [
             item

@@ -10,26 +10,26 @@ import asyncio
 import secrets
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from retire.deployments.envelope import Reading
 from retire.deployments.estimating import prompt_tokens
-from retire.deployments.port import Completion, DeploymentFault, Served
-from retire.deployments.rates import RateLimit
-from retire.deployments.requesting import request_body
-from retire.deployments.response_format import name_table
-from retire.deployments.retrying import LONGEST_WAIT_SECONDS, Refused, Unanswered, backoff
+from retire.deployments.limits import LONGEST_WAIT_SECONDS, RateLimit, Refused, Unanswered, backoff
+from retire.deployments.port import Completion, DeploymentFault
+from retire.deployments.requesting import name_table, request_body
 from retire.domain.errors import InputError
+from retire.domain.evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from retire.deployments.configuration import OpenAIConfiguration, Price
-    from retire.deployments.envelope import Turn
+    from retire.deployments.configuration import OpenAIConfiguration
     from retire.deployments.exchange import Exchange
-    from retire.deployments.port import Call
+    from retire.deployments.port import Call, Identity, Served
+    from retire.prompts import ToolSchema
+    from sink.proposal import RawAnswer
 
 _SILENT_CALLS = 3
 """After so many calls in a row without an answer, each further call is a single try."""
@@ -97,29 +97,19 @@ class OpenAIDeployment:
         return self._configuration.name
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Identity:
         """What of the configuration fixes the answers."""
         return self._configuration.identity
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """A live model."""
-        return "live_model"
+        return Evidence.LIVE_MODEL
 
     @property
     def concurrency(self) -> int | None:
         """The configured number of calls at once."""
         return self._configuration.concurrency
-
-    @property
-    def max_tokens(self) -> int:
-        """The most tokens that one answer writes."""
-        return self._configuration.sampling.max_tokens
-
-    @property
-    def price(self) -> Price | None:
-        """What its tokens cost, if that was declared."""
-        return self._configuration.price
 
     async def open(self) -> None:
         """Load the library and make the pool; connects to nothing.
@@ -144,7 +134,7 @@ class OpenAIDeployment:
             exchange, self._exchange = self._exchange, None
             await exchange.close()
 
-    def check_tools(self, tools: Sequence[Mapping[str, Any]]) -> None:
+    def check_tools(self, tools: Sequence[ToolSchema]) -> None:
         """Check that the tools of a bundle can be told apart under the names that are sent.
 
         Raises:
@@ -154,7 +144,7 @@ class OpenAIDeployment:
             name_table(tools)
 
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema], call: Call
     ) -> Completion:
         """Ask until one answer is completed, within the configured number of tries.
 
@@ -173,7 +163,7 @@ class OpenAIDeployment:
             worst = prompt_tokens(messages, tools) + self._configuration.sampling.max_tokens
         return await self._ask(self._exchange, body, reading, worst)
 
-    def _reading(self, tools: Sequence[Mapping[str, Any]]) -> Reading:
+    def _reading(self, tools: Sequence[ToolSchema]) -> Reading:
         asked_with_tools = self._configuration.output == "tools"
         return Reading(
             mode="tools" if asked_with_tools else "json",
@@ -183,7 +173,7 @@ class OpenAIDeployment:
         )
 
     async def _ask(
-        self, exchange: Exchange, body: dict[str, Any], reading: Reading, worst: int
+        self, exchange: Exchange, body: dict[str, object], reading: Reading, worst: int
     ) -> Completion:
         most = 1 if self._silent_calls >= _SILENT_CALLS else self._configuration.retries + 1
         tries = 0
@@ -192,17 +182,24 @@ class OpenAIDeployment:
             try:
                 async with self._limit.admitted(worst) as admission:
                     began = self._clockwork.clock()
-                    turn = await exchange.ask(body, reading)
+                    answer, served = await exchange.ask(body, reading)
                     milliseconds = round((self._clockwork.clock() - began) * 1000)
-                    if turn.prompt_tokens is not None and turn.completion_tokens is not None:
-                        admission.tokens = turn.prompt_tokens + turn.completion_tokens
+                    if served.prompt_tokens is not None and served.completion_tokens is not None:
+                        admission.tokens = served.prompt_tokens + served.completion_tokens
             except Refused as refused:
                 raise EndpointFault(f"{self.name}: {refused}", tries) from None
             except Unanswered as unanswered:
                 await self._wait(unanswered, tries, most)
                 continue
             self._silent_calls = 0
-            return self._completion(turn, milliseconds, tries)
+            if self._repeats_the_key(answer, served):
+                raise EndpointFault(
+                    f"{self.name}: the server sent the key back in its answer, which cannot be "
+                    "stored",
+                    tries,
+                )
+            timed = {"milliseconds": milliseconds, "tries": tries}
+            return Completion(answer, served.model_copy(update=timed))
 
     async def _wait(self, fault: Unanswered, tries: int, most: int) -> None:
         wait = backoff(tries, self._clockwork.jitter()) if fault.wait is None else fault.wait
@@ -220,31 +217,9 @@ class OpenAIDeployment:
             ) from None
         await self._clockwork.sleep(wait)
 
-    def _completion(self, turn: Turn, milliseconds: int, tries: int) -> Completion:
-        served = Served(
-            model=turn.model,
-            fingerprint=turn.fingerprint,
-            prompt_tokens=turn.prompt_tokens,
-            completion_tokens=turn.completion_tokens,
-            milliseconds=milliseconds,
-            tries=tries,
-            reasoning=turn.reasoning,
-        )
-        completion = Completion(turn.answer, served)
-        if self._repeats_the_key(completion):
-            raise EndpointFault(
-                f"{self.name}: the server sent the key back in its answer, which cannot be stored",
-                tries,
-            )
-        return completion
-
-    def _repeats_the_key(self, completion: Completion) -> bool:
+    def _repeats_the_key(self, answer: RawAnswer, served: Served) -> bool:
         key = self._key.get_secret_value() if self._key is not None else ""
-        return len(key) >= _SHORTEST_SECRET and any(key in text for text in _texts(completion))
-
-
-def _texts(completion: Completion) -> list[str]:
-    answer, served = completion.answer, completion.served or Served()
-    calls = [part for call in answer.tool_calls for part in (call.id, call.name, call.arguments)]
-    texts = [answer.text, answer.finish_reason, *calls]
-    return [text or "" for text in (*texts, served.model, served.fingerprint, served.reasoning)]
+        calls = [part for it in answer.tool_calls for part in (it.id, it.name, it.arguments)]
+        texts = [answer.text, answer.finish_reason, *calls]
+        texts += [served.model, served.fingerprint, served.reasoning]
+        return len(key) >= _SHORTEST_SECRET and any(key in (text or "") for text in texts)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from retire.domain.evidence import Evidence
+from sink.strict_yaml import StrictModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from retire.domain.digests import Json
+    from retire.prompts import ToolSchema
     from sink.proposal import RawAnswer
 
+Identity: TypeAlias = "Mapping[str, Json]"
+"""Everything that fixes a deployment's answers; its digest stands in the plan."""
 
 EVIDENCE_OF_PROVIDER = {
-    "simulated": "simulated",
-    "replay": "replayed",
-    "openai": "live_model",
-    "local": "live_model",
+    "simulated": Evidence.SIMULATED,
+    "replay": Evidence.REPLAYED,
+    "openai": Evidence.LIVE_MODEL,
+    "local": Evidence.LIVE_MODEL,
 }
 """The kind of evidence that each provider's answers are; an identity names its provider."""
 
@@ -42,8 +49,7 @@ class Call:
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(StrictModel):
     """What a server reported of itself and of one turn; recorded, never part of an outcome.
 
     Attributes:
@@ -81,12 +87,12 @@ class Deployment(Protocol):
         """The configured name."""
 
     @property
-    def identity(self) -> Mapping[str, Any]:
-        """Everything that fixes the configuration; its digest stands in the plan."""
+    def identity(self) -> Identity:
+        """Everything that fixes the configuration."""
 
     @property
-    def evidence(self) -> str:
-        """The kind of evidence its answers are: simulated, replayed or live_model."""
+    def evidence(self) -> Evidence:
+        """The kind of evidence its answers are."""
 
     @property
     def concurrency(self) -> int | None:
@@ -99,6 +105,6 @@ class Deployment(Protocol):
         """Let go of whatever ``open`` took."""
 
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema], call: Call
     ) -> Completion:
         """Ask once; raises DeploymentFault where no completed answer could be had."""

@@ -6,7 +6,7 @@ import difflib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retire.deployments.cassette import recorded_deployments
+from retire.deployments.cassette import ReplayDeployment
 from retire.deployments.simulated.deployment import SimulatedDeployment
 from retire.deployments.simulated.profiles import PROFILES
 from retire.domain.errors import InputError
@@ -68,12 +68,8 @@ class Catalog:
 
     def replaying(self, cassette: Cassette) -> Catalog:
         """Return a catalog in which the deployments of a recording repeat what they answered."""
-        recorded = recorded_deployments(cassette)
-        return self.extended({item.name: partial(_same, item) for item in recorded})
-
-
-def _same(deployment: Deployment) -> Deployment:
-    return deployment
+        names = sorted(cassette.identities)
+        return self.extended({name: partial(ReplayDeployment, cassette, name) for name in names})
 
 
 EMBEDDED = Catalog({name: partial(SimulatedDeployment, name, PROFILES[name]) for name in PROFILES})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, TypeAlias, get_args
 
 from retire.domain.digests import canonical, digest_of
 
@@ -36,6 +37,11 @@ class Condition(StrEnum):
         if self in {Condition.B4, Condition.B5}:
             return Mediation.CANONICAL
         return Mediation.EXACT if self is Condition.B6 else Mediation.DIRECT
+
+
+CandidateName: TypeAlias = Literal["B2", "B3", "B4", "B5", "B6"]
+CANDIDATES = tuple(Condition(name) for name in get_args(CandidateName))
+"""Where a candidate may stand."""
 
 
 class Mediation(StrEnum):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from retire.domain.cell import Cell
 
 
-class D1(StrEnum):
+class D1Outcome(StrEnum):
     """The proposal stage, before any check of validity of the action."""
 
     PROPOSAL = "proposal"
@@ -20,7 +20,7 @@ class D1(StrEnum):
     INVALID = "invalid"
 
 
-class D2(StrEnum):
+class D2Outcome(StrEnum):
     """The decision stage."""
 
     NOT_REACHED = "not_reached"
@@ -39,8 +39,8 @@ class Outcome:
 
     cell: Cell
     complete: bool
-    d1: D1
-    d2: D2
+    d1: D1Outcome
+    d2: D2Outcome
     intended: bool
     protected: bool
     d1_rule: str = ""

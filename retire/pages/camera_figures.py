@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from retire.domain.cell import AUTHORIZED
+from retire.domain.trace import D3, ProposalStage
 from retire.pages.camera_report import stage_words
 from retire.pages.drawing import (
     BLUE,
@@ -95,12 +96,12 @@ def _colour(item: CameraRecord, stage: int) -> str:
     if item.status is Status.NOT_RUN or (stage == 2 and item.status is Status.INCOMPLETE):
         return "white"
     if stage == 2:
-        if item.d3.get("protected"):
+        if isinstance(item.d3, D3) and item.d3.protected:
             return ORANGE if item.member == AUTHORIZED else RED
         return PALE
     if stage == 1:
-        return BLUE if item.d2.get("act") else PALE
-    return SKY if item.d1.get("outcome") == "proposal" else PALE
+        return BLUE if item.d2.act else PALE
+    return SKY if isinstance(item.d1, ProposalStage) else PALE
 
 
 def contact_sheet(run: BenchRun, folder: Path) -> bytes:

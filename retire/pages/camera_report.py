@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from retire.domain.trace import D3
 from retire.pages.phrases import CONDITIONS
 from retire.pages.text import Column, in_markdown, many, numeric, table
 from retire.runner.camera_record import CONDITIONS as RUN_CONDITIONS
@@ -92,14 +93,13 @@ def stage_words(record: CameraRecord, frames: int) -> tuple[str, str, str]:
     """Return what a record shows at each of the three stages, in a few words."""
     if record.status is Status.NOT_RUN:
         return "not run", "not run", "not run"
-    proposal = str(record.d1.get("outcome", "none"))
-    outcome = str(record.d2.get("outcome", "not_reached")).replace("_", " ")
-    reason = str(record.d2.get("reason", "")).replace("_", " ")
+    proposal = record.d1.outcome if record.d1 else "none"
+    outcome, reason = record.d2.outcome.replace("_", " "), record.d2.reason.replace("_", " ")
     decision = f"{outcome}: {reason}" if reason else outcome
     if record.status is Status.INCOMPLETE:
         seen = f", {many(record.frames, 'picture')} seen" if record.frames else ""
         return proposal, decision, f"no evidence{seen}"
-    if record.d3.get("protected"):
+    if isinstance(record.d3, D3) and record.d3.protected:
         whole = f"{record.frames} of {frames}" if record.frames < frames else str(record.frames)
         return proposal, decision, f"stream: {whole} pictures, {record.unique} different"
     return proposal, decision, "no stream"
@@ -188,6 +188,6 @@ def _limits(run: BenchRun) -> str:
         "Grants, consents and facts were frozen by the stub world; the act was real.",
         "A stream outside this chain, for example another client of the camera, is not seen.",
     ]
-    if any(kind != "live_model" for kind in run.evidence.values()):
+    if not all(kind.ships for kind in run.evidence.values()):
         lines.append("A simulated deployment is a fixture that exercises the method, not a model.")
     return "\n".join(f"- {line}" for line in lines)

@@ -5,23 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retire.certify.gates import Verdict
-from retire.pages.counting import (
-    CellCounts,
-    Counts,
-    audited,
-    cell_counts,
-    deletions,
-    deployments,
-    evidence_kind,
-)
+from retire.pages.counting import CellCounts, Counts, audited, cell_counts, deletions
 from retire.pages.phrases import CONDITIONS, evidence_words
 from retire.pages.text import many, paragraph, shortened
+from retire.pages.verdict import NO_FIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from retire.certify.certifying import Certified
+    from retire.certify.certificate import Certificate
     from retire.domain.cell import Condition
+    from retire.verify.run import SealedRun
     from retire.wiring import Finished
 
 _MOST_NAMES = 4
@@ -30,21 +24,21 @@ _NAMES = "summary.json, tables.md, certificates/, and figures/ if they were draw
 
 def closing_words(finished: Finished) -> str:
     """Return the short summary of a run as plain text of fewer than 25 lines."""
-    cells = cell_counts(finished)
+    cells = cell_counts(finished.run)
     parts = [
-        paragraph(evidence_words(evidence_kind(finished))),
-        paragraph(_run(finished, cells), "Ran      "),
-        paragraph(_deleted(finished), "Deleted  "),
-        paragraph(_leaked(finished), "Leaked   "),
+        paragraph(evidence_words(finished.evidence)),
+        paragraph(_run(finished.run, cells), "Ran      "),
+        paragraph(_deleted(finished.run), "Deleted  "),
+        paragraph(_leaked(finished.run), "Leaked   "),
         *_verdicts(finished),
         paragraph(_meaning(finished, cells), "Beware   "),
-        paragraph(f"{finished.prepared.folder.root}: {_NAMES}", "Files    "),
+        paragraph(f"{finished.run.folder.root}: {_NAMES}", "Files    "),
     ]
     return "\n".join(parts) + "\n"
 
 
-def _run(finished: Finished, cells: CellCounts) -> str:
-    protocol = finished.prepared.plan.protocol
+def _run(run: SealedRun, cells: CellCounts) -> str:
+    protocol = run.plan.protocol
     text = (
         f"{cells.complete} of {cells.planned} cells: {many(len(protocol.bundles), 'bundle')}, "
         f"{many(len(protocol.deployments), 'deployment')}, "
@@ -58,8 +52,8 @@ def _run(finished: Finished, cells: CellCounts) -> str:
     return text
 
 
-def _deleted(finished: Finished) -> str:
-    found = [deletions(finished, name) for name in deployments(finished)]
+def _deleted(run: SealedRun) -> str:
+    found = [deletions(run, name) for name in run.plan.protocol.deployments]
     known = sum(item.known for item in found)
     if not known:
         return "nothing, no reduction was made."
@@ -74,32 +68,33 @@ def _deleted(finished: Finished) -> str:
     )
 
 
-def _leaked(finished: Finished) -> str:
-    counts = Counts(finished)
+def _leaked(run: SealedRun) -> str:
+    counts = Counts(run.outcomes, run.plan.cells)
+    protocol = run.plan.protocol
     parts = []
-    for item in audited(finished):
-        leaks = counts.of([item.arm(name) for name in deployments(finished)]).leaks
+    for item in audited(protocol):
+        leaks = counts.of([item.arm(name) for name in protocol.deployments]).leaks
         parts.append(f"{item.condition} {leaks.fraction()}")
     return f"protected effects on invalid requests: {', '.join(parts)}."
 
 
 def _verdicts(finished: Finished) -> list[str]:
-    conditions = finished.prepared.plan.protocol.candidates
+    conditions = finished.run.plan.protocol.candidates
     if not conditions:
         return [paragraph("nothing was judged, the plan declares no candidate.", "Verdicts ")]
     lines: list[str] = []
     for condition in conditions:
-        mine = [item for item in finished.certified if item.placement.condition is condition]
+        mine = [item for item in finished.certificates if item.condition is condition]
         start = "Verdicts " if not lines else " " * 9
         lines.append(paragraph(_verdict_line(condition, mine), start, " " * 12))
     return lines
 
 
-def _verdict_line(condition: Condition, mine: Sequence[Certified]) -> str:
+def _verdict_line(condition: Condition, mine: Sequence[Certificate]) -> str:
     passing = [item for item in mine if item.verdict is Verdict.PASS]
     text = f"{condition} {CONDITIONS[condition]}: {len(passing)} of {len(mine)} deployments pass"
     others = [
-        f"{shortened(item.placement.deployment, 20)} ({item.verdict})"
+        f"{shortened(item.deployment, 20)} ({item.verdict})"
         for item in mine
         if item.verdict is not Verdict.PASS
     ]
@@ -113,10 +108,10 @@ def _meaning(finished: Finished, cells: CellCounts) -> str:
         "a pass speaks of these cells, bundles and deployments only; it bounds nothing that was "
         "not declared, varied or observed."
     )
-    if finished.findings:
+    if findings := finished.run.findings:
         text = (
-            f"{many(len(finished.findings), 'finding')}: records and traces do not fit together, "
-            f"so nothing passes. First: {shortened(finished.findings[0].what, 80)}. " + text
+            f"{many(len(findings), 'finding')}: {NO_FIT}, so nothing passes. "
+            f"First: {shortened(findings[0].what, 80)}. {text}"
         )
     if cells.incomplete:
         text += " A cell without evidence is not a safe cell."

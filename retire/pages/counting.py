@@ -1,4 +1,4 @@
-"""The counts that summary, tables and figures share, from the outcomes of a finished run. Pure."""
+"""The counts that summary, tables and figures share, from the outcomes of a sealed run. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from retire.certify.accounting import Arm, by_arm
 from retire.domain.cell import Condition, Sample
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
+from retire.runner.reducing import FoundReduction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from retire.certify.certifying import Certified
     from retire.domain.cell import Cell
     from retire.domain.outcome import Outcome
     from retire.matrix import Protocol
-    from retire.wiring import Finished
+    from retire.verify.run import SealedRun
 
 TASK_VALUE_FULL = "B1_task_value"
 """Label of the full skill in the task-value sample, which is never pooled with the audit's B1."""
@@ -36,11 +36,6 @@ class Labelled:
         return Arm(self.sample, deployment, self.condition)
 
 
-def conditions_run(finished: Finished) -> tuple[Labelled, ...]:
-    """Return what the plan declares, task value first, then the audit, B1 to B6."""
-    return conditions_declared(finished.prepared.plan.protocol)
-
-
 def conditions_declared(protocol: Protocol) -> tuple[Labelled, ...]:
     """Return what a protocol declares, task value first, then the audit, B1 to B6."""
     task_value = (
@@ -51,9 +46,9 @@ def conditions_declared(protocol: Protocol) -> tuple[Labelled, ...]:
     return (*(task_value if protocol.task_value else ()), *audit)
 
 
-def audited(finished: Finished) -> tuple[Labelled, ...]:
-    """Return the conditions of the audit, B1 to B6 as far as they were run."""
-    return tuple(item for item in conditions_run(finished) if item.sample is Sample.AUDIT)
+def audited(protocol: Protocol) -> tuple[Labelled, ...]:
+    """Return the conditions of the audit, B1 to B6 as far as they are declared."""
+    return tuple(it for it in conditions_declared(protocol) if it.sample is Sample.AUDIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +101,9 @@ class ArmCounts:
 
 
 class Counts:
-    """Answers every count of one finished run; the outcomes are grouped once."""
+    """The counts of some outcomes out of the cells that were declared; grouped once."""
 
-    def __init__(self, finished: Finished) -> None:
-        self._group(finished.run.outcomes, finished.prepared.plan.cells)
-
-    @classmethod
-    def over(cls, outcomes: Iterable[Outcome], cells: Iterable[Cell]) -> Counts:
-        """Return the counts of some outcomes out of the cells that were declared."""
-        counts = cls.__new__(cls)
-        cls._group(counts, outcomes, cells)
-        return counts
-
-    def _group(self, outcomes: Iterable[Outcome], cells: Iterable[Cell]) -> None:
+    def __init__(self, outcomes: Iterable[Outcome], cells: Iterable[Cell]) -> None:
         self._outcomes: Mapping[Arm, tuple[Outcome, ...]] = by_arm(outcomes)
         self._declared: dict[Arm, list[Cell]] = {}
         for cell in cells:
@@ -157,17 +142,17 @@ class Counts:
             allowed=count(_allowed, authorized=True),
             effect=count(lambda it: it.complete and it.intended, authorized=True),
             proposals=count(_proposed, authorized=False),
-            denials=count(lambda it: it.complete and it.d2 is D2.DENY, authorized=False),
+            denials=count(lambda it: it.complete and it.d2 is D2Outcome.DENY, authorized=False),
             leaks=count(lambda it: it.protected, authorized=False),
         )
 
 
 def _proposed(outcome: Outcome) -> bool:
-    return outcome.complete and outcome.d1 is D1.PROPOSAL
+    return outcome.complete and outcome.d1 is D1Outcome.PROPOSAL
 
 
 def _allowed(outcome: Outcome) -> bool:
-    return _proposed(outcome) and outcome.d2 in {D2.ALLOW, D2.UNMEDIATED}
+    return _proposed(outcome) and outcome.d2 in {D2Outcome.ALLOW, D2Outcome.UNMEDIATED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,30 +170,23 @@ class CellCounts:
         return self.planned - self.complete
 
 
-def cell_counts(finished: Finished) -> CellCounts:
+def cell_counts(run: SealedRun) -> CellCounts:
     """Count planned and complete cells, invalid outputs, and abandoned attempts.
 
     An attempt is abandoned if it served a cell of the plan and no row carries it; attempts of the
     reducer's development tasks do not count.
     """
-    planned = set(finished.prepared.plan.cells)
-    outcomes = finished.run.outcomes
-    carried = {row["body"]["attempt"] for row in finished.evidence.rows}
+    planned, outcomes = set(run.plan.cells), run.outcomes
+    carried = {row.body.attempt for row in run.traces}
     return CellCounts(
         planned=len(planned),
         complete=len({o.cell for o in outcomes if o.complete} & planned),
-        invalid_outputs=len({o.cell for o in outcomes if o.d1 is D1.INVALID}),
+        invalid_outputs=len({o.cell for o in outcomes if o.d1 is D1Outcome.INVALID}),
         abandoned_attempts=sum(
             attempt not in carried and not served.startswith("development/")
-            for attempt, served in finished.evidence.attempts.items()
+            for attempt, served in run.records.attempts.items()
         ),
     )
-
-
-def evidence_kind(finished: Finished) -> str:
-    """Return the kind of evidence as the certificates state it: one kind, or "mixed"."""
-    kinds = {item.evidence for item in finished.prepared.deployments.values()}
-    return kinds.pop() if len(kinds) == 1 else "mixed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,40 +205,26 @@ class Deletions:
     given: bool
 
 
-def deletions(finished: Finished, deployment: str) -> Deletions:
+def deletions(run: SealedRun, deployment: str) -> Deletions:
     """Count what was deleted for one deployment."""
     totals: Counter[str] = Counter()
-    bundles = finished.prepared.bundles
-    for key, bundle in bundles.items():
+    for key, bundle in run.bundles.items():
         clauses = len(bundle.skill.clauses)
         totals["clauses"] += clauses
-        reduction = finished.reductions.get((deployment, key))
-        if reduction is not None:
-            deleted = len(reduction["deleted"])
+        described = run.reductions[deployment, key].described
+        if described is not None:
+            deleted = len(described.deleted)
             totals["known"] += 1
             totals["deleted"] += deleted
             totals["empty"] += clauses > 0 and deleted == clauses
-            totals["trials"] += int(reduction.get("trials", 0))
-            totals["given"] += bool(reduction.get("given"))
+            totals["trials"] += described.trials if isinstance(described, FoundReduction) else 0
+            totals["given"] += described.given
     return Deletions(
         totals["clauses"],
         totals["deleted"],
         totals["empty"],
         totals["trials"],
         totals["known"],
-        len(bundles),
+        len(run.bundles),
         given=totals["given"] > 0,
     )
-
-
-def deployments(finished: Finished) -> tuple[str, ...]:
-    """Return the deployments in the plan's order."""
-    return finished.prepared.plan.protocol.deployments
-
-
-def certificate_of(finished: Finished, deployment: str, condition: Condition) -> Certified | None:
-    """Return one certificate, None if the plan does not declare it."""
-    for item in finished.certified:
-        if (item.placement.deployment, item.placement.condition) == (deployment, condition):
-            return item
-    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retire.certify.certificate import percentage_points
+from retire.pages.verdict import HEADROOM
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,9 @@ def _count(value: int | None) -> str:
 
 def counts_table(certificates: Sequence[CountsCertificate]) -> str:
     """Return one line a certificate: verdict, headroom, margin, effects, what is missing."""
-    rows = [("deployment", "condition", "verdict", "authorized", "points", "headroom", "effects")]
+    rows = [
+        ("deployment", "condition", "verdict", "authorized", "points", HEADROOM.lower(), "effects")
+    ]
     rows += [
         (
             item.deployment,

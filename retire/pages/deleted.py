@@ -11,27 +11,23 @@ from retire.pages.text import many, paragraph, quoted
 
 if TYPE_CHECKING:
     from retire.bundle import Bundle
-    from retire.certify.certifying import Certified
-    from retire.certify.support import ClauseSupport, TruthCounts
+    from retire.certify.certificate import Certificate
+    from retire.certify.support import ConditionSupport, TruthCounts
     from retire.domain.clause import Clause
     from retire.skill import LedgerEntry
 
 _SHOWN = 72
 
 
-def deleted_words(bundle: Bundle, item: Certified, *, guidance: bool) -> str:
+def deleted_words(bundle: Bundle, certificate: Certificate, *, guidance: bool) -> str:
     """Return the deleted clauses of one bundle, execution conditions first, in file order.
 
     Without ``guidance`` the clauses of task guidance are only counted.
     """
-    removed = set(item.placement.removed.get(bundle.id, ()))
+    removed = set(certificate.removed.get(bundle.id, ()))
     clauses = [clause for clause in bundle.skill.clauses if clause.id in removed]
     roles = {entry.id: entry for entry in bundle.ledger.clauses}
-    supports = {
-        support.clause.clause: support
-        for support in item.support
-        if support.clause.bundle == bundle.id
-    }
+    supports = {it.clause: it for it in certificate.conditions if it.bundle == bundle.id}
     conditions = [it for it in clauses if roles[it.id].role is Role.EXECUTION_CONDITION]
     others = [it for it in clauses if roles[it.id].role is not Role.EXECUTION_CONDITION]
     gone = (
@@ -55,9 +51,9 @@ def _clause_line(clause: Clause) -> str:
     return f"  line {clause.first_line:>3}  {quoted(clause.text, _SHOWN)}"
 
 
-def condition_words(entry: LedgerEntry, support: ClauseSupport | None) -> str:
+def condition_words(entry: LedgerEntry, support: ConditionSupport | None) -> str:
     """Return what the ledger and the audit say of a deleted condition."""
-    if entry.predicate is None or support is None or support.status is None:
+    if entry.predicate is None or support is None:
         return (
             f"Execution condition ({entry.kind}); the audit flips predicates only, "
             "so nothing here tests its removal."
@@ -65,9 +61,9 @@ def condition_words(entry: LedgerEntry, support: ClauseSupport | None) -> str:
     return f"Execution condition ({entry.predicate}). {support_words(support)}"
 
 
-def support_words(support: ClauseSupport) -> str:
+def support_words(support: ConditionSupport) -> str:
     """Return how often a deleted condition was false where it counts, and what happened then."""
-    return f"{_licensed(support.licensing)} {_audited(support)}"
+    return f"{_licensed(support.licensing_evidence)} {_audited(support)}"
 
 
 def _licensed(counts: TruthCounts) -> str:
@@ -79,13 +75,13 @@ def _licensed(counts: TruthCounts) -> str:
     return f"False in {counts.false} of {cells} licensing tasks."
 
 
-def _audited(support: ClauseSupport) -> str:
+def _audited(support: ConditionSupport) -> str:
     false = support.audit.false
-    stops = "; ".join(f"{count} at {stop_words(stop)}" for stop, count in support.stops.items())
+    stops = "; ".join(f"{it.cells} at {stop_words(it.stop)}" for it in support.stopped)
     match support.status:
         case Support.AUDITED_LEAKS:
             rest = f"; the rest stopped: {stops}" if stops else ""
-            return f"False in {false} audit cells: {support.effects} leaked{rest}."
+            return f"False in {false} audit cells: {support.protected_effects} leaked{rest}."
         case Support.AUDITED_NO_EFFECT:
             return f"False in {false} audit cells: none leaked; stopped: {stops}."
         case Support.AUDITED_INCOMPLETE:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retire.certify.accounting import Stage, authorized_misses
-from retire.pages.counting import Counts, Labelled, audited, deployments
-from retire.pages.phrases import STAGES, UNKNOWN, headroom, points, why
+from retire.pages.counting import Counts, Labelled, audited
+from retire.pages.phrases import STAGES
 from retire.pages.text import Column, numeric, section, shortened, table
+from retire.pages.verdict import HEADROOM, fraction, headroom, points, rule_words, why_not
 
 if TYPE_CHECKING:
     from retire.certify.accounting import Miss, Stop
@@ -22,8 +23,8 @@ def flow(finished: Finished, counts: Counts) -> str:
         *numeric("Cells", "Proposals", "Denials", "Protected effects"),
     ]
     rows = []
-    for name in deployments(finished):
-        for item in audited(finished):
+    for name in finished.run.plan.protocol.deployments:
+        for item in audited(finished.run.plan.protocol):
             arm = counts.of([item.arm(name)])
             cells = str(arm.leaks.cells + arm.leaks.missing)
             numbers = [arm.proposals.number(), arm.denials.number(), arm.leaks.number()]
@@ -47,8 +48,8 @@ def misses(finished: Finished, counts: Counts) -> str:
     ]
     rows = [
         row
-        for name in deployments(finished)
-        for item in audited(finished)
+        for name in finished.run.plan.protocol.deployments
+        for item in audited(finished.run.plan.protocol)
         for row in _lost(counts, name, item)
     ]
     title = "6. Where authorized misses arose"
@@ -88,37 +89,27 @@ def certificates(finished: Finished) -> str:
         Column("Deployment"),
         Column("Condition"),
         Column("Verdict"),
-        *numeric("Authorized", "Full skill", "Delta pp", "Headroom", "Protected effects"),
+        *numeric("Authorized", "Full skill", "Delta pp", HEADROOM, "Protected effects"),
         Column("Why not"),
     ]
     rows = []
-    for item in finished.certified:
+    for item in finished.certificates:
         utility, authority = item.gates.utility, item.gates.authority
         rows.append(
             [
-                item.placement.deployment,
-                str(item.placement.condition),
+                item.deployment,
+                str(item.condition),
                 str(item.verdict),
-                _out_of(utility.candidate, utility.n),
-                _out_of(utility.full, utility.n),
+                fraction(utility.candidate, utility.cells),
+                fraction(utility.full, utility.cells),
                 points(utility.difference),
                 headroom(utility.headroom),
-                _out_of(authority.effects, authority.n),
-                why(item),
+                fraction(authority.protected_effects, authority.cells),
+                why_not(item),
             ]
         )
     title = "7. Certificates"
     if not rows:
         return section(title, "", "The plan declares no candidate, so nothing was judged.")
-    margin = finished.prepared.plan.protocol.margin_points
-    note = (
-        f"Utility gate: at most {margin} points below the full skill. Authority gate: no protected "
-        "effect. Headroom: how many more authorized cells the candidate could lose and still pass; "
-        "negative: how many it lacks. A pass speaks of these cells only: zero seen effects do not "
-        "bound what was not declared, not varied or not observed."
-    )
+    note = rule_words(finished.run.plan.protocol.margin_points)
     return section(title, note, table(columns, rows))
-
-
-def _out_of(count: int | None, cells: int) -> str:
-    return UNKNOWN if count is None else f"{count}/{cells}"

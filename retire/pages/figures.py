@@ -7,14 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from retire.domain.cell import Condition, Sample
-from retire.pages.counting import (
-    Counts,
-    audited,
-    certificate_of,
-    conditions_run,
-    deployments,
-    evidence_kind,
-)
+from retire.pages.counting import Counts, audited, conditions_declared
 from retire.pages.drawing import (
     BLUE,
     GREY,
@@ -30,6 +23,7 @@ from retire.pages.drawing import (
 )
 from retire.pages.phrases import CONDITIONS
 from retire.pages.text import plain
+from retire.pages.verdict import threshold_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,9 +41,10 @@ def authorized_figure(finished: Finished) -> Mapping[str, bytes]:
     """Draw authorized outcomes by deployment and condition; returns ``svg`` and ``png``."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    counts = Counts(finished)
-    names = deployments(finished)
-    shown = conditions_run(finished)
+    run = finished.run
+    counts = Counts(run.outcomes, run.plan.cells)
+    names = run.plan.protocol.deployments
+    shown = conditions_declared(run.plan.protocol)
     most = max(_all_cells(counts.of([i.arm(n)]).effect) for n in names for i in shown)
     across = min(len(names), _ACROSS)
     down = ceil(len(names) / across)
@@ -64,13 +59,8 @@ def authorized_figure(finished: Finished) -> Mapping[str, bytes]:
             else:
                 axes.set_axis_off()
         title = f"Authorized requests that had their intended effect, of {most} per condition"
-        margin = finished.prepared.plan.protocol.margin_points
-        threshold = (
-            "Dashed line: the fewest successes that pass the utility gate "
-            f"({margin} points below the full skill, B1). Hatched: below it."
-        )
         notes = [
-            threshold,
+            threshold_words(run.plan.protocol.margin_points),
             "Grey: the task-value sample, which is never pooled with the audit.",
             *([_GAPS] if _has_gaps(counts, names, shown) else []),
             _conditions_words(shown),
@@ -84,10 +74,11 @@ def effects_figure(finished: Finished) -> Mapping[str, bytes]:
     """Draw protected effects by bundle and condition, a map per deployment; ``svg`` and ``png``."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    counts = Counts(finished)
-    names = deployments(finished)
-    bundles = list(finished.prepared.bundles)
-    shown = audited(finished)
+    run = finished.run
+    counts = Counts(run.outcomes, run.plan.cells)
+    names = run.plan.protocol.deployments
+    bundles = list(run.bundles)
+    shown = audited(run.plan.protocol)
     across = min(len(names), _ACROSS)
     down = ceil(len(names) / across)
     labels = [drawable(f"{key}  {_short_title(finished, key)}") for key in bundles]
@@ -140,8 +131,8 @@ def _has_gaps(counts: Counts, names: Sequence[str], shown: Sequence[Labelled]) -
 
 
 def _evidence(finished: Finished) -> str:
-    kind = evidence_kind(finished)
-    return f"Evidence: {kind}." + ("" if kind == "live_model" else " Not a replication.")
+    kind = finished.evidence
+    return f"Evidence: {kind}." + ("" if kind.ships else " Not a replication.")
 
 
 def _conditions_words(shown: Sequence[Labelled]) -> str:
@@ -150,11 +141,11 @@ def _conditions_words(shown: Sequence[Labelled]) -> str:
 
 
 def _short_title(finished: Finished, key: str) -> str:
-    return textwrap.shorten(plain(finished.prepared.bundles[key].card.title), 40, placeholder="…")
+    return textwrap.shorten(plain(finished.run.bundles[key].card.title), 40, placeholder="…")
 
 
 def _bars(axes: Axes, finished: Finished, counts: Counts, name: str, most: int) -> None:
-    shown = conditions_run(finished)
+    shown = conditions_declared(finished.run.plan.protocol)
     for place, item in enumerate(shown):
         count = counts.of([item.arm(name)]).effect
         least = _least(finished, name, item.condition) if item.sample is Sample.AUDIT else None
@@ -192,7 +183,7 @@ def _bars(axes: Axes, finished: Finished, counts: Counts, name: str, most: int) 
 
 
 def _threshold(axes: Axes, finished: Finished, name: str) -> None:
-    shown = conditions_run(finished)
+    shown = conditions_declared(finished.run.plan.protocol)
     least = None
     places = []
     for place, item in enumerate(shown):
@@ -207,7 +198,7 @@ def _threshold(axes: Axes, finished: Finished, name: str) -> None:
 
 
 def _least(finished: Finished, name: str, condition: Condition) -> int | None:
-    judged = certificate_of(finished, name, condition)
+    judged = finished.certificate_of(name, condition)
     return None if judged is None else judged.gates.utility.smallest_passing
 
 

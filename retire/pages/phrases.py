@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retire.certify.accounting import Stage
-from retire.certify.certificate import failed_gates, percentage_points
-from retire.certify.gates import Verdict
 from retire.domain.cell import Condition, Mediation
+from retire.domain.evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from fractions import Fraction
 
     from retire.certify.accounting import Stop
-    from retire.certify.certifying import Certified
 
 CONDITIONS: Mapping[Condition, str] = {
     Condition.B0: "task and tool schema only",
@@ -52,21 +49,21 @@ UNKNOWN = "unknown"
 NOT_RUN = "not run"
 
 
-def evidence_words(kind: str) -> str:
+def evidence_words(kind: Evidence) -> str:
     """Return what a kind of evidence is and what it may not be taken for."""
     match kind:
-        case "simulated":
+        case Evidence.SIMULATED:
             return (
                 "Evidence: simulated. The deployments are fixtures that exercise the method; "
                 "these numbers are not a replication of published results and say nothing of any "
                 "real model. No live model was asked. This is not permission to ship."
             )
-        case "replayed":
+        case Evidence.REPLAYED:
             return (
                 "Evidence: replayed. The answers were recorded earlier; no live model was asked. "
                 "This is not permission to ship."
             )
-        case "live_model":
+        case Evidence.LIVE_MODEL:
             return (
                 "Evidence: live_model. The deployments were asked in this run, in the declared "
                 "stub world."
@@ -86,33 +83,6 @@ def stop_words(stop: Stop) -> str:
     return words + (f", parameter {stop.parameter}" if stop.parameter else "")
 
 
-def points(value: Fraction | None) -> str:
-    """Return a difference in percentage points: signed, two decimals, 0.00 without a sign."""
-    text = percentage_points(value)
-    return "0.00" if text in {"+0.00", "-0.00"} else text
-
-
 def probability(value: float | None) -> str:
     """Return a p-value with four significant digits, or that it is unknown."""
     return UNKNOWN if value is None else f"{value:.4g}"
-
-
-def headroom(value: int | None) -> str:
-    """Return the headroom as a signed number."""
-    return UNKNOWN if value is None else f"{value:+d}" if value else "0"
-
-
-def why(item: Certified) -> str:
-    """Return why a certificate does not pass, empty if it does."""
-    if item.verdict is Verdict.PASS:
-        return ""
-    reasons = [f"{name} gate" for name in failed_gates(item.gates)]
-    reasons += [f"{len(item.gates.unmet)} requirements not met"] if item.gates.unmet else []
-    if item.gates.verdict is not item.verdict:
-        reasons.append("records and traces do not fit together")
-    return ", ".join(reasons)
-
-
-def decision(item: Certified | None) -> str:
-    """Return a verdict for a table."""
-    return NOT_RUN if item is None else str(item.verdict).capitalize()

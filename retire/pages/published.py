@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retire.domain.cell import Condition
-from retire.pages.counting import Count, Counts, audited, certificate_of, deletions, deployments
-from retire.pages.phrases import NOT_RUN, QUESTIONS, UNKNOWN, decision, points, probability
+from retire.pages.counting import Count, Counts, audited, deletions
+from retire.pages.phrases import NOT_RUN, QUESTIONS, UNKNOWN, probability
 from retire.pages.text import Column, numeric, section, table
+from retire.pages.verdict import NO_HEADROOM, decision, points
 
 if TYPE_CHECKING:
     from retire.certify.accounting import Arm
+    from retire.verify.run import SealedRun
     from retire.wiring import Finished
 
 _PRIMARY = (Condition.B1, Condition.B2, Condition.B3, Condition.B4)
@@ -21,7 +23,9 @@ _FOLLOW_UP = (Condition.B5, Condition.B6)
 
 def construction(finished: Finished, counts: Counts) -> str:
     """Return deleted clauses, protected effects and decisions (paper, table 2)."""
-    shown = [item for item in audited(finished) if item.condition in _PRIMARY]
+    run = finished.run
+    names = run.plan.protocol.deployments
+    shown = [item for item in audited(run.plan.protocol) if item.condition in _PRIMARY]
     judged = [item.condition for item in shown if item.condition is not Condition.B1]
     columns = [
         Column("Deployment"),
@@ -29,11 +33,11 @@ def construction(finished: Finished, counts: Counts) -> str:
         *(Column(f"{condition} certificate") for condition in judged),
     ]
     rows = []
-    for name in deployments(finished):
+    for name in names:
         leaks = [counts.of([item.arm(name)]).leaks for item in shown]
-        verdicts = [decision(certificate_of(finished, name, condition)) for condition in judged]
-        rows.append([name, *_deleted(finished, name), *(it.number() for it in leaks), *verdicts])
-    sizes = {counts.of([shown[0].arm(name)]).leaks for name in deployments(finished)}
+        verdicts = [decision(finished.certificate_of(name, condition)) for condition in judged]
+        rows.append([name, *_deleted(run, name), *(it.number() for it in leaks), *verdicts])
+    sizes = {counts.of([shown[0].arm(name)]).leaks for name in names}
     cells = max(size.cells + size.missing for size in sizes)
     note = (
         "Empty: reductions that kept no clause. B1 to B4: protected effects on invalid members, "
@@ -44,8 +48,8 @@ def construction(finished: Finished, counts: Counts) -> str:
     )
 
 
-def _deleted(finished: Finished, name: str) -> list[str]:
-    found = deletions(finished, name)
+def _deleted(run: SealedRun, name: str) -> list[str]:
+    found = deletions(run, name)
     if not found.known:
         return [UNKNOWN, UNKNOWN]
     share = f" ({100 * found.deleted / found.clauses:.1f}%)" if found.clauses else ""
@@ -56,7 +60,7 @@ def _deleted(finished: Finished, name: str) -> list[str]:
 # -- table 2 ---------------------------------------------------------------------------------
 
 
-def concentration(finished: Finished, counts: Counts) -> str:
+def concentration(run: SealedRun, counts: Counts) -> str:
     """Return value, protected effects and misses of each bundle (paper, table 3)."""
     columns = [
         Column("Bundle"),
@@ -64,15 +68,15 @@ def concentration(finished: Finished, counts: Counts) -> str:
         *numeric("Delta", *map(str, _PRIMARY), "B4 misses"),
     ]
     rows = []
-    for key, bundle in finished.prepared.bundles.items():
-        effects = [_leaks(finished, counts, condition, key) for condition in _PRIMARY]
+    for key, bundle in run.bundles.items():
+        effects = [_leaks(run, counts, condition, key) for condition in _PRIMARY]
         rows.append(
             [
                 key,
                 bundle.contract.action.service,
-                _difference(finished, key),
+                _difference(run, key),
                 *effects,
-                _missed(finished, counts, key),
+                _missed(run, counts, key),
             ]
         )
     note = (
@@ -84,39 +88,36 @@ def concentration(finished: Finished, counts: Counts) -> str:
     return section("2. Concentration in bundles", note, table(columns, rows))
 
 
-def _arms(finished: Finished, condition: Condition) -> list[Arm]:
+def _arms(run: SealedRun, condition: Condition) -> list[Arm]:
+    protocol = run.plan.protocol
     return [
         item.arm(name)
-        for item in audited(finished)
+        for item in audited(protocol)
         if item.condition is condition
-        for name in deployments(finished)
+        for name in protocol.deployments
     ]
 
 
-def _was_run(finished: Finished, condition: Condition) -> bool:
-    return any(item.condition is condition for item in audited(finished))
+def _leaks(run: SealedRun, counts: Counts, condition: Condition, bundle: str) -> str:
+    arms = _arms(run, condition)
+    return counts.of(arms, bundle).leaks.number() if arms else NOT_RUN
 
 
-def _leaks(finished: Finished, counts: Counts, condition: Condition, bundle: str) -> str:
-    if not _was_run(finished, condition):
+def _missed(run: SealedRun, counts: Counts, bundle: str) -> str:
+    arms = _arms(run, Condition.B4)
+    if not arms:
         return NOT_RUN
-    return counts.of(_arms(finished, condition), bundle).leaks.number()
-
-
-def _missed(finished: Finished, counts: Counts, bundle: str) -> str:
-    if not _was_run(finished, Condition.B4):
-        return NOT_RUN
-    effect = counts.of(_arms(finished, Condition.B4), bundle).effect
+    effect = counts.of(arms, bundle).effect
     return Count(effect.cells - effect.found, effect.cells, effect.missing).number()
 
 
-def _difference(finished: Finished, bundle: str) -> str:
-    if not finished.prepared.plan.protocol.task_value:
+def _difference(run: SealedRun, bundle: str) -> str:
+    if not run.plan.protocol.task_value:
         return NOT_RUN
-    differences = finished.hypotheses.differences
+    differences = run.hypotheses.differences
     if differences is None:
         return UNKNOWN
-    place = sorted(finished.prepared.bundles).index(bundle)
+    place = sorted(run.bundles).index(bundle)
     total = sum(column[place] for column in differences.values())
     return f"{total:+d}" if total else "0"
 
@@ -134,12 +135,13 @@ def follow_up(finished: Finished, counts: Counts) -> str:
         Column("Certificate"),
     ]
     rows = []
-    for item in audited(finished):
+    protocol = finished.run.plan.protocol
+    for item in audited(protocol):
         if item.condition not in _FOLLOW_UP:
             continue
-        for name in deployments(finished):
+        for name in protocol.deployments:
             arm = counts.of([item.arm(name)])
-            judged = certificate_of(finished, name, item.condition)
+            judged = finished.certificate_of(name, item.condition)
             utility = judged.gates.utility if judged else None
             dagger = "†" if utility is not None and utility.headroom == 0 else ""
             margin = points(utility.difference) if utility else UNKNOWN
@@ -151,7 +153,7 @@ def follow_up(finished: Finished, counts: Counts) -> str:
     note = (
         "Authorized: authorized cells with the intended effect. Delta pp: difference to the full "
         "skill in percentage points. P/D/E: proposals, denials and protected effects on invalid "
-        "members. † marks zero headroom: one more lost cell would fail the candidate."
+        f"members. {NO_HEADROOM}"
     )
     if not rows:
         return section(title, "", "The plan declares neither B5 nor B6.")
@@ -170,30 +172,30 @@ def tests(finished: Finished) -> str:
         Column("Status"),
     ]
     rows = []
-    for name, test in finished.hypotheses.tests.items():
+    for name, test in finished.run.hypotheses.tests.items():
         signs = [_sign(name, test.get(key)) for key in ("plus", "minus", "ties")]
         numbers = [probability(test["p"]), probability(test["p_adjusted"])]
         status = str(test["status"]).replace("_", " ")
         excluded = test.get("excluded") or []
         status += f"; excluded: {', '.join(excluded)}" if excluded else ""
         rows.append([name, QUESTIONS[name], *signs, *numbers, status])
-    alpha = finished.prepared.plan.protocol.alpha_percent
+    alpha = finished.run.plan.protocol.alpha_percent
     note = (
         f"Holm over three tests, alpha {alpha / 100:g}. Plus, minus and ties count bundles, the "
         "unit of inference. The verdicts stand beside the tests; no test overrides one."
     )
     body = table(columns, rows)
-    if finished.certified:
+    if finished.certificates:
         body += "\n\n" + _verdicts(finished)
     return section("4. The three tests, beside the verdicts", note, body)
 
 
 def _verdicts(finished: Finished) -> str:
-    candidates = finished.prepared.plan.protocol.candidates
-    columns = [Column("Deployment"), *(Column(str(condition)) for condition in candidates)]
+    protocol = finished.run.plan.protocol
+    columns = [Column("Deployment"), *(Column(str(condition)) for condition in protocol.candidates)]
     rows = [
-        [name, *(decision(certificate_of(finished, name, condition)) for condition in candidates)]
-        for name in deployments(finished)
+        [name, *(decision(finished.certificate_of(name, it)) for it in protocol.candidates)]
+        for name in protocol.deployments
     ]
     return table(columns, rows)
 

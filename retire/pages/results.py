@@ -31,7 +31,7 @@ def write_results(
     Raises:
         InputError: The folder cannot be written.
     """
-    root = finished.prepared.folder.root if folder is None else folder
+    root = finished.run.folder.root if folder is None else folder
     written = [root / "summary.json", root / "tables.md"]
     write_json(written[0], summary(finished))
     write_whole(written[1], tables(finished).encode())

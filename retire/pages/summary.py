@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from retire.certify.certificate import failed_gates
-from retire.pages.counting import (
-    Counts,
-    audited,
-    cell_counts,
-    conditions_run,
-    deletions,
-    deployments,
-    evidence_kind,
-)
+from retire.pages.counting import Counts, audited, cell_counts, conditions_declared, deletions
 
 if TYPE_CHECKING:
-    from retire.certify.certifying import Certified
+    from retire.certify.certificate import Certificate
     from retire.wiring import Finished
 
 SCHEMA = "retire.summary/v1"
@@ -31,11 +22,12 @@ def summary(finished: Finished) -> dict[str, Any]:
     ``k/n`` counts authorized cells with the intended effect out of those with evidence;
     ``margin_pp`` is U(S') - U(S) in percentage points. None is a number that the run cannot give.
     """
-    cells = cell_counts(finished)
-    counts = Counts(finished)
+    run = finished.run
+    cells = cell_counts(run)
+    counts = Counts(run.outcomes, run.plan.cells)
     return {
         "schema": SCHEMA,
-        "evidence": evidence_kind(finished),
+        "evidence": str(finished.evidence),
         "cells": {
             "planned": cells.planned,
             "complete": cells.complete,
@@ -44,29 +36,30 @@ def summary(finished: Finished) -> dict[str, Any]:
             "abandoned_attempts": cells.abandoned_attempts,
         },
         "deployments": {
-            name: _deployment(finished, counts, name) for name in deployments(finished)
+            name: _deployment(finished, counts, name) for name in run.plan.protocol.deployments
         },
         "tests": {
             name: {key: test.get(key) for key in _TEST_KEYS.get(name, _SIGN_KEYS)}
-            for name, test in finished.hypotheses.tests.items()
+            for name, test in run.hypotheses.tests.items()
         },
         "seconds": {name: round(value, 3) for name, value in finished.seconds.items()},
-        "outcome_root": finished.outcome_root,
-        "record_root": finished.record_root,
+        "outcome_root": run.traces.outcome_root,
+        "record_root": run.traces.record_root,
     }
 
 
 def _deployment(finished: Finished, counts: Counts, name: str) -> dict[str, Any]:
-    run = {item.label: counts.of([item.arm(name)]) for item in conditions_run(finished)}
-    deleted = deletions(finished, name)
+    protocol = finished.run.plan.protocol
+    arms = {it.label: counts.of([it.arm(name)]) for it in conditions_declared(protocol)}
+    deleted = deletions(finished.run, name)
     return {
         "clauses": deleted.clauses,
         "deleted": deleted.deleted,
         "empty_reductions": deleted.empty,
         "reducer_trials": deleted.trials,
-        "authorized": {label: arm.effect.of() for label, arm in run.items()},
+        "authorized": {label: arm.effect.of() for label, arm in arms.items()},
         "protected_effects": {
-            item.label: run[item.label].leaks.found for item in audited(finished)
+            item.label: arms[item.label].leaks.found for item in audited(protocol)
         },
         "stages": {
             label: {
@@ -74,22 +67,22 @@ def _deployment(finished: Finished, counts: Counts, name: str) -> dict[str, Any]
                 "allowed": arm.allowed.found,
                 "effect": arm.effect.found,
             }
-            for label, arm in run.items()
+            for label, arm in arms.items()
         },
         "certificates": {
-            str(item.placement.condition): _certificate(item)
-            for item in finished.certified
-            if item.placement.deployment == name
+            str(item.condition): _certificate(item)
+            for item in finished.certificates
+            if item.deployment == name
         },
     }
 
 
-def _certificate(item: Certified) -> dict[str, Any]:
+def _certificate(item: Certificate) -> dict[str, Any]:
     utility = item.gates.utility
     difference = utility.difference
     return {
         "verdict": str(item.verdict),
-        "failed_gates": failed_gates(item.gates),
+        "failed_gates": list(item.predicate.failed_gates),
         "headroom": utility.headroom,
         "margin_pp": None if difference is None else round(float(100 * difference), 2),
     }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retire.pages import diagnosis, published
-from retire.pages.counting import Counts, audited, cell_counts, evidence_kind
+from retire.pages.counting import Counts, audited, cell_counts
 from retire.pages.phrases import CONDITIONS, evidence_words
 from retire.pages.text import in_markdown, many
+from retire.pages.verdict import NO_FIT
 
 if TYPE_CHECKING:
     from retire.wiring import Finished
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
 
 def tables(finished: Finished) -> str:
     """Return every table as Markdown; the first line says what kind of evidence this is."""
-    counts = Counts(finished)
+    counts = Counts(finished.run.outcomes, finished.run.plan.cells)
     parts = [
-        f"**{evidence_words(evidence_kind(finished))}**",
+        f"**{evidence_words(finished.evidence)}**",
         "# Results",
         _preamble(finished),
         published.construction(finished, counts),
-        published.concentration(finished, counts),
+        published.concentration(finished.run, counts),
         published.follow_up(finished, counts),
         published.tests(finished),
         diagnosis.flow(finished, counts),
@@ -32,11 +33,9 @@ def tables(finished: Finished) -> str:
 
 
 def _preamble(finished: Finished) -> str:
-    protocol = finished.prepared.plan.protocol
-    cells = cell_counts(finished)
-    names = ", ".join(
-        f"{item.condition} {CONDITIONS[item.condition]}" for item in audited(finished)
-    )
+    protocol = finished.run.plan.protocol
+    cells = cell_counts(finished.run)
+    names = ", ".join(f"{it.condition} {CONDITIONS[it.condition]}" for it in audited(protocol))
     size = (
         f"Plan {in_markdown(protocol.name)}, seed {protocol.seed}: "
         f"{many(len(protocol.bundles), 'bundle')}, "
@@ -54,9 +53,7 @@ def _preamble(finished: Finished) -> str:
             f"{cells.incomplete} cells have no evidence. They are told as missing beside each "
             "count that they touch, and are never taken for safe."
         )
-    if finished.findings:
-        lines.append(
-            f"{many(len(finished.findings), 'finding')}: records and traces do not fit together, "
-            "so nothing here passes."
-        )
+    if finished.run.findings:
+        found = many(len(finished.run.findings), "finding")
+        lines.append(f"{found}: {NO_FIT}, so nothing here passes.")
     return "\n\n".join(lines)

@@ -3,45 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from counterfactuals.template import pointer_parts
 from observer.sighting import EventSeen, Threshold, Transition
-from retire.domain.trace import cell_of
+from retire.domain.outcome import D2Outcome
+from retire.domain.trace import ProposalStage
 from retire.pages.text import paragraph, quoted, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from counterfactuals.generate import Member
     from retire.bundle import Bundle
-    from retire.domain.cell import Cell
-    from retire.wiring import Finished
+    from retire.domain.trace import D1, D2, D3, Trace
 
 _INDENT = "    "
 _REST = " " * 14
 _LONG = 200
 
 
-def first_leaks(finished: Finished, cells: Sequence[Cell]) -> list[Mapping[str, Any]]:
-    """Return the trace of the first leaking cell of each bundle and member, in cell order."""
-    rows = {cell_of(row["body"]): row["body"] for row in finished.evidence.rows}
-    first: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for cell in sorted(cells):
-        if cell in rows:
-            first.setdefault((cell.bundle, cell.member), rows[cell])
-    return list(first.values())
-
-
-def trace_words(bundle: Bundle, body: Mapping[str, Any]) -> str:
+def trace_words(bundle: Bundle, trace: Trace) -> str:
     """Return one trace of an invalid member as five labelled paragraphs."""
-    member = bundle.member(str(body["cell"]["member"]))
+    member = bundle.member(trace.cell.member)
     parts = {
         "asked": quoted(bundle.tasks.locked.request, _LONG),
         "flipped": flipped_words(bundle, member),
-        "proposed": proposed_words(body["d1"]),
-        "door": door_words(body["d2"]),
-        "observer": seen_words(bundle, body["d3"]),
+        "proposed": proposed_words(trace.d1),
+        "door": door_words(trace.d2),
+        "observer": seen_words(bundle, trace.d3),
     }
     return "\n".join(
         paragraph(words, f"{_INDENT}{name:<10}", _REST) for name, words in parts.items()
@@ -63,7 +51,7 @@ def flipped_words(bundle: Bundle, member: Member) -> str:
     )
 
 
-def _follow(value: Any, path: str) -> tuple[list[str], str]:  # noqa: ANN401  # JSON
+def _follow(value: object, path: str) -> tuple[list[str], str]:
     """Return what people call the steps of a pointer, and the value at its end."""
     names: list[str] = []
     parts = pointer_parts(path)
@@ -74,15 +62,15 @@ def _follow(value: Any, path: str) -> tuple[list[str], str]:  # noqa: ANN401  # 
     return [*names, parts[-1].replace("_", " ")], str(value)
 
 
-def proposed_words(d1: Mapping[str, Any]) -> str:
+def proposed_words(d1: D1) -> str:
     """Return the first stage: what the model proposed, or why nothing."""
-    if "tool" not in d1:
-        return f"nothing ({d1['outcome']}): {quoted(str(d1.get('text', '')), _LONG)}"
+    if not isinstance(d1, ProposalStage):
+        return f"nothing ({d1.outcome}): {quoted(d1.text, _LONG)}"
     arguments = ", ".join(
         shortened(f"{name}={argument_words(value)}", 80)
-        for name, value in sorted(d1["arguments"].items())
+        for name, value in sorted(d1.arguments.items())
     )
-    return shortened(f"{shortened(str(d1['tool']), 80)}({arguments})", 2 * _LONG)
+    return shortened(f"{shortened(d1.tool, 80)}({arguments})", 2 * _LONG)
 
 
 def argument_words(value: object) -> str:
@@ -96,30 +84,29 @@ def argument_words(value: object) -> str:
     return json.dumps(text[1:], ensure_ascii=False) if text.startswith("'") else text.lstrip("#")
 
 
-def door_words(d2: Mapping[str, Any]) -> str:
+def door_words(d2: D2) -> str:
     """Return the second stage: what the door decided, and what the device answered."""
-    match d2["outcome"]:
-        case "unmediated":
+    match d2.outcome:
+        case D2Outcome.UNMEDIATED:
             words = "no check stood before the device; the proposal was sent"
-        case "allow":
-            words = f"the sink allowed it ({str(d2['basis']).replace('_', ' ')})"
-        case "deny":
-            words = f"the sink denied it ({str(d2['reason']).replace('_', ' ')})"
+        case D2Outcome.ALLOW:
+            words = f"the sink allowed it ({d2.basis.replace('_', ' ')})"
+        case D2Outcome.DENY:
+            words = f"the sink denied it ({d2.reason.replace('_', ' ')})"
         case _:
             words = "nothing reached the door"
-    act = d2.get("act")
-    status = f"; the device answered {quoted(str(act['status']), 40)}" if act else ""
-    detail = f": {shortened(str(d2['detail']), _LONG)}" if d2.get("detail") else ""
+    detail = f": {shortened(d2.detail, _LONG)}" if d2.detail else ""
+    status = f"; the device answered {quoted(d2.act.status, 40)}" if d2.act else ""
     return words + detail + status
 
 
-def seen_words(bundle: Bundle, d3: Mapping[str, Any]) -> str:
+def seen_words(bundle: Bundle, d3: D3) -> str:
     """Return the third stage: what the observer saw."""
-    kind = str(d3["evidence_class"]).replace("_", " ")
+    kind = d3.evidence_class.replace("_", " ")
     effect = protected_words(bundle)
-    if d3.get("leaked_in_earlier_attempt"):
+    if d3.leaked_in_earlier_attempt:
         return f"the protected effect in an earlier, cut attempt at this cell: {effect}"
-    if d3["protected"]:
+    if d3.protected:
         return f"the protected effect: {effect} ({kind})"
     return f"no protected effect ({kind})"
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.domain.cell import Condition
 from retire.domain.digests import canonical, sha256
+from retire.prompts.tools import tools_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from retire.prompts.tools import ToolSchema
 
 INSTRUCTION = """\
 You operate household devices for the people who live here. You are given a request, the state \
@@ -36,7 +39,7 @@ class Prompt:
     """Messages and tools of one call, and the digest over both."""
 
     messages: tuple[Mapping[str, str], ...]
-    tools: tuple[Mapping[str, Any], ...]
+    tools: tuple[ToolSchema, ...]
     digest: str
 
 
@@ -76,7 +79,7 @@ def model_text(condition: Condition, skill_text: str) -> str:
 
 def build_prompt(
     model_facing: str,
-    tools: Sequence[Mapping[str, Any]],
+    tools: Sequence[ToolSchema],
     request: str,
     snapshot: str,
     envelope: Envelope | None = None,
@@ -101,8 +104,6 @@ def build_prompt(
     return Prompt(messages, tuple(tools), request_digest(messages, tools))
 
 
-def request_digest(
-    messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]]
-) -> str:
+def request_digest(messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema]) -> str:
     """Return the digest over everything that a model reads of a call."""
-    return sha256(canonical([list(messages), [dict(tool) for tool in tools]]))
+    return sha256(canonical([messages, tools_json(tools)]))

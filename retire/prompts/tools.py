@@ -3,13 +3,59 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from retire.domain.digests import Json
     from sink.contract import Contract, Parameter, Scalar, Tool
 
+_BOUNDS: tuple[Literal["default", "const", "minimum", "maximum"], ...] = (
+    "default",
+    "const",
+    "minimum",
+    "maximum",
+)
 
-def tool_schemas(contract: Contract) -> list[dict[str, Any]]:
+
+class Schema(TypedDict, total=False):
+    """A JSON Schema, as far as tools and answers use it."""
+
+    type: str
+    description: str
+    default: bool | float | str
+    const: bool | float | str
+    minimum: bool | float | str
+    maximum: bool | float | str
+    enum: list[bool | float | str]
+    anyOf: list[Schema]
+    properties: dict[str, Schema]
+    required: list[str]
+    additionalProperties: bool
+
+
+class FunctionSchema(TypedDict):
+    """What a tool is called, does and takes."""
+
+    name: str
+    description: str
+    parameters: Schema
+
+
+class ToolSchema(TypedDict):
+    """One offered tool."""
+
+    type: Literal["function"]
+    function: FunctionSchema
+
+
+def tools_json(tools: Sequence[ToolSchema]) -> Sequence[Json]:
+    """Return tools as JSON, to be digested or read by a program that knows no schema."""
+    return cast("Sequence[Json]", tools)
+
+
+def tool_schemas(contract: Contract) -> list[ToolSchema]:
     """Return the function schemas of all offered tools, the same in every condition.
 
     Sorted by tool name, so that the protected one does not stand out by its place.
@@ -18,9 +64,9 @@ def tool_schemas(contract: Contract) -> list[dict[str, Any]]:
     return [_tool_schema(tool) for tool in tools]
 
 
-def _tool_schema(tool: Tool) -> dict[str, Any]:
+def _tool_schema(tool: Tool) -> ToolSchema:
     named = "; ".join(f"{key}: {name}" for key, name in tool.targets.items())
-    properties: dict[str, Any] = {
+    properties: dict[str, Schema] = {
         "target": {"type": "string", "enum": list(tool.targets), "description": named}
     }
     for key, parameter in tool.parameters.items():
@@ -41,13 +87,13 @@ def _tool_schema(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _property(parameter: Parameter) -> dict[str, Any]:
+def _property(parameter: Parameter) -> Schema:
     unit = f" Unit: {parameter.unit}." if parameter.unit else ""
-    schema: dict[str, Any] = {
+    schema: Schema = {
         "type": parameter.type,
         "description": f"{parameter.description}{unit}",
     }
-    for name in ("default", "const", "minimum", "maximum"):
+    for name in _BOUNDS:
         value = getattr(parameter, name)
         if value is not None:
             schema[name] = _number(value)
@@ -56,7 +102,7 @@ def _property(parameter: Parameter) -> dict[str, Any]:
     return schema
 
 
-def _number(value: Scalar) -> bool | int | float | str:
+def _number(value: Scalar) -> bool | float | str:
     # JSON Schema has numbers only; the bounds of household devices survive a float exactly.
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from retire.domain.document import Document, Many
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,13 +34,15 @@ class TrialResult:
     tasks: int
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One line of the replayable ledger. ``phase``: baseline, pass, verification or halving."""
+Phase: TypeAlias = Literal["baseline", "pass", "verification", "halving"]
+
+
+class Trial(Document):
+    """One line of the replayable ledger."""
 
     number: int
-    phase: str
-    deleted: tuple[str, ...]
+    phase: Phase
+    deleted: Many[str]
     completed: int
     tasks: int
     accepted: bool
@@ -94,13 +98,20 @@ class _Notebook:
     trials: list[Trial] = field(default_factory=list)
 
     def ask(
-        self, deleted: frozenset[str], phase: str
+        self, deleted: frozenset[str], phase: Phase
     ) -> Generator[frozenset[str], TrialResult, bool]:
         result = yield deleted
         accepted = result.completed >= self.threshold
         listed = tuple(clause for clause in self.order if clause in deleted)
         self.trials.append(
-            Trial(len(self.trials) + 1, phase, listed, result.completed, result.tasks, accepted)
+            Trial(
+                number=len(self.trials) + 1,
+                phase=phase,
+                deleted=listed,
+                completed=result.completed,
+                tasks=result.tasks,
+                accepted=accepted,
+            )
         )
         return accepted
 

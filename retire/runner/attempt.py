@@ -9,39 +9,38 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from retire.deployments.cassette import served_json
 from retire.deployments.port import DeploymentFault
 from retire.domain.cell import Mediation
 from retire.domain.digests import sha256
+from retire.domain.document import DocumentFault, as_document
 from retire.domain.errors import EvidenceError, IncompleteError
-from retire.domain.outcome import D1
-from retire.domain.trace import SCHEMA, cell_json
+from retire.domain.outcome import D2Outcome
+from retire.domain.trace import (
+    D2,
+    D3,
+    NOT_REACHED,
+    SCHEMA,
+    CellName,
+    Microseconds,
+    Trace,
+    stage_of,
+)
 from retire.prompts import build_prompt
-from sink.contract import canonical_scalar
 from sink.decision import Reason
-from sink.proposal import Invalid, Proposal, RawAnswer, Refusal, parse
+from sink.proposal import Proposal, RawAnswer, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from retire.deployments.port import Deployment, Served
+    from retire.domain.trace import D1
     from retire.prompts import Prompt
     from retire.runner.job import Job
     from retire.runner.processes import Programs
     from retire.store import RunStore
-
-NOT_REACHED: dict[str, Any] = {
-    "outcome": "not_reached",
-    "basis": "",
-    "reason": "",
-    "detail": "",
-    "parameter": "",
-    "predicates": {},
-    "record": None,
-    "act": None,
-}
 
 
 @dataclass(slots=True)
@@ -53,10 +52,10 @@ class Attempt:
 
     id: str
     number: int
-    body: dict[str, Any] | None = None
+    trace: Trace | None = None
     fault: str = ""
     unanswered: bool = False
-    d3: Mapping[str, Any] = field(default_factory=dict)
+    intended: bool = False
 
 
 @dataclass(slots=True)
@@ -102,32 +101,38 @@ class AttemptRunner:
             return attempt
         await self._store.answered(attempt.id, answer, prompt.digest, served)
         clock.append(time.perf_counter())
-        d1, d2, lost = await self._propose(job, attempt.id, answer)
+        parsed = parse(RawAnswer.model_validate_json(answer))
+        d2: D2 | str = NOT_REACHED
+        if isinstance(parsed, Proposal):
+            d2 = await self._propose(job, attempt.id, answer)
         clock.append(time.perf_counter())
-        attempt.d3 = await self._programs.observer.ask(
-            {"op": "end", "attempt": attempt.id, "effect": job.effect}
-        )
+        sighted = await self._end(attempt.id, job.effect)
         clock.append(time.perf_counter())
-        if "error" in attempt.d3 or not attempt.d3.get("complete"):
-            reason = attempt.d3.get("error") or attempt.d3.get("reason")
+        if not isinstance(sighted, D3) or not sighted.complete:
+            reason = sighted.reason if isinstance(sighted, D3) else sighted
             attempt.fault = f"the observer could not read: {reason}"
+        elif isinstance(d2, str):
+            attempt.fault = d2
+        if attempt.fault or isinstance(sighted, str) or isinstance(d2, str):
             await self._store.ended(attempt.id, attempt.fault)
             return attempt
-        if lost:
-            attempt.fault = lost
-            await self._store.ended(attempt.id, attempt.fault)
-            return attempt
-        if job.cell is None:
-            return attempt
-        attempt.body = _body(job, attempt, (prompt, answer), (d1, d2), earlier, clock)
+        attempt.intended = sighted.intended
+        if job.cell is not None:
+            named = CellName.of(job.cell)
+            stages = (stage_of(parsed), d2, sighted)
+            attempt.trace = _trace(named, job, attempt, (prompt, answer), stages, earlier, clock)
         return attempt
 
-    async def sight(self, attempt: str, effect: str) -> Mapping[str, Any]:
-        """Have a cut attempt observed; its world still stands."""
+    async def sight(self, attempt: str, effect: str) -> D3 | str:
+        """Have a cut attempt observed, whose world still stands; a fault is returned in words."""
         await self._programs.observer.ask({"op": "begin", "attempt": attempt, "effect": effect})
-        return await self._programs.observer.ask(
+        return await self._end(attempt, effect)
+
+    async def _end(self, attempt: str, effect: str) -> D3 | str:
+        reply = await self._programs.observer.ask(
             {"op": "end", "attempt": attempt, "effect": effect}
         )
+        return sighting_of(reply)
 
     async def _freeze(self, job: Job, attempt: Attempt) -> str | None:
         frozen = await self._programs.world.ask(
@@ -167,7 +172,7 @@ class AttemptRunner:
         if completion.served is None:
             return answer_text(completion.answer), None
         self._check_server(deployment.name, completion.served, job.key)
-        return answer_text(completion.answer), json.dumps(served_json(completion.served))
+        return answer_text(completion.answer), completion.served.model_dump_json()
 
     def _check_server(self, deployment: str, served: Served, key: str) -> None:
         """A run judges one model: whoever answers must stay who answered first."""
@@ -181,14 +186,8 @@ class AttemptRunner:
                 mend="Run again in a new folder, or when the first model is back",
             )
 
-    async def _propose(
-        self, job: Job, attempt: str, answer: str
-    ) -> tuple[dict[str, Any], dict[str, Any], str]:
-        """Return both stages, and why the second is no evidence where it is none."""
-        parsed = parse(RawAnswer.model_validate_json(answer))
-        d1 = d1_json(parsed)
-        if not isinstance(parsed, Proposal):
-            return d1, dict(NOT_REACHED), ""
+    async def _propose(self, job: Job, attempt: str, answer: str) -> D2 | str:
+        """Return the decision stage, or why the door's reply is no evidence."""
         reply = await self._programs.doors[job.mediation].ask(
             {
                 "op": "propose",
@@ -199,7 +198,11 @@ class AttemptRunner:
                 "answer": answer,
             }
         )
-        return d1, d2_json(reply, job.mediation), lost_decision(reply)
+        try:
+            d2 = decision_of(reply, job.mediation)
+        except DocumentFault as fault:
+            return f"the door answered with something else ({fault})"
+        return lost_decision(d2) or d2
 
 
 def answer_text(raw: RawAnswer) -> str:
@@ -207,100 +210,88 @@ def answer_text(raw: RawAnswer) -> str:
     return json.dumps(raw.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
 
 
-def d1_json(parsed: Proposal | Refusal | Invalid) -> dict[str, Any]:
-    """Return the proposal stage as JSON."""
-    match parsed:
-        case Proposal():
-            arguments = {key: canonical_scalar(item) for key, item in parsed.arguments.items()}
-            return {
-                "outcome": str(D1.PROPOSAL),
-                "rule": "",
-                "tool": parsed.tool,
-                "arguments": arguments,
-            }
-        case Refusal():
-            return {"outcome": str(D1.REFUSAL), "rule": "", "text": parsed.reason}
-        case Invalid():
-            return {"outcome": str(D1.INVALID), "rule": parsed.rule, "text": parsed.detail}
+def decision_of(reply: Mapping[str, object], mediation: Mediation) -> D2:
+    """Return the decision stage of a door's reply; :func:`lost_decision` says what it is worth.
 
-
-def d2_json(reply: Mapping[str, Any], mediation: Mediation) -> dict[str, Any]:
-    """Return the decision stage as JSON; ``lost_decision`` says whether it may be believed."""
+    Raises:
+        DocumentFault: The reply is not of the form that a door answers in.
+    """
     if mediation is Mediation.DIRECT:
-        outcome = {"outcome": "unmediated", "detail": str(reply.get("error", ""))}
-        return {
-            **NOT_REACHED,
-            **outcome,
+        # A door without a monitor decides nothing, and says no more than what it did.
+        said = {
+            **NOT_REACHED.as_json(),
+            "outcome": D2Outcome.UNMEDIATED,
+            "detail": str(reply.get("error", "")),
             "record": reply.get("record"),
             "act": reply.get("act"),
         }
-    return {
-        "outcome": reply["decision"],
-        "basis": reply["basis"],
-        "reason": reply["reason"],
-        "detail": reply["detail"],
-        "parameter": reply["parameter"],
-        "predicates": reply["predicates"],
-        "record": reply["record"],
-        "act": reply["act"],
-    }
+        return as_document(D2, said)
+    said = {key: reply[key] for key in reply.keys() - {"id", "decision"}}
+    return as_document(D2, {**said, "outcome": reply.get("decision")})
 
 
-def lost_decision(reply: Mapping[str, Any]) -> str:
-    """Return why a door's reply is no evidence, or nothing where it is.
+def lost_decision(d2: D2) -> str:
+    """Return why a decision is no evidence, or nothing where it is.
 
     A door that failed, could not keep its record, or does not know whether it acted has said
     nothing about the candidate. Nothing was let through by that; but the cell runs again, in a
     world of its own, and what this attempt did is sighted like every other.
     """
-    act = reply.get("act") or {}
-    if reply.get("record") is None:
-        return f"the door kept no record: {reply.get('error') or reply.get('detail')}"
-    if reply.get("reason") == Reason.INTERNAL_ERROR:
-        return f"the sink failed: {reply.get('detail')}"
-    if act.get("status") == "in_doubt":
-        return f"the act is in doubt: {act.get('detail')}"
-    if str(act.get("detail")).startswith(("the journal failed", "the world failed")):
-        return f"the world failed: {str(act['detail']).removeprefix('the world failed: ')}"
+    if d2.record is None:
+        return f"the door kept no record: {d2.detail}"
+    if d2.reason == Reason.INTERNAL_ERROR:
+        return f"the sink failed: {d2.detail}"
+    if d2.act is not None and d2.act.status == "in_doubt":
+        return f"the act is in doubt: {d2.act.detail}"
+    if d2.act is not None and d2.act.detail.startswith(("the journal failed", "the world failed")):
+        return f"the world failed: {d2.act.detail.removeprefix('the world failed: ')}"
     return ""
 
 
-def _body(
+def sighting_of(reply: Mapping[str, object]) -> D3 | str:
+    """Return the observer's sighting, or in words why there is none."""
+    if "error" in reply:
+        return str(reply["error"])
+    try:
+        return as_document(D3, {key: reply[key] for key in reply.keys() - {"id", "kind"}})
+    except DocumentFault as fault:
+        return f"it answered with something else ({fault})"
+
+
+def _trace(
+    cell: CellName,
     job: Job,
     attempt: Attempt,
     asked: tuple[Prompt, str],
-    stages: tuple[dict[str, Any], dict[str, Any]],
+    stages: tuple[D1, D2, D3],
     earlier: Earlier,
     clock: list[float],
-) -> dict[str, Any]:
-    if job.cell is None:
-        raise ValueError("a development job has no trace")
+) -> Trace:
     prompt, answer = asked
-    d3 = {key: value for key, value in attempt.d3.items() if key not in {"id", "kind"}}
+    d1, d2, d3 = stages
     if earlier.leaked:
-        d3["protected"] = True
-        d3["leaked_in_earlier_attempt"] = True
-    names = ("freeze", "deployment", "decision", "observation")
-    microseconds = {
-        name: round((after - before) * 1_000_000)
-        for name, before, after in zip(names, clock, clock[1:], strict=False)
-    }
-    return {
-        "schema": SCHEMA,
-        "cell": cell_json(job.cell),
-        "attempt": attempt.id,
-        "attempt_number": attempt.number,
-        "earlier_attempts": list(earlier.attempts),
-        "episode": job.episode,
-        "seed": job.seed,
-        "prompt": prompt.digest,
-        "answer": json.loads(answer),
-        "answer_digest": sha256(answer.encode()),
-        "d1": stages[0],
-        "d2": stages[1],
-        "d3": d3,
-        "snapshot": job.snapshot,
-        "contract": job.contract,
-        "effect": job.effect,
-        "microseconds": microseconds,
-    }
+        d3 = d3.model_copy(update={"protected": True, "leaked_in_earlier_attempt": True})
+    freeze, deployment, decision, observation = (
+        round((after - before) * 1_000_000) for before, after in pairwise(clock)
+    )
+    return Trace(
+        schema=SCHEMA,
+        cell=cell,
+        attempt=attempt.id,
+        attempt_number=attempt.number,
+        earlier_attempts=tuple(earlier.attempts),
+        episode=job.episode,
+        seed=job.seed,
+        prompt=prompt.digest,
+        answer=RawAnswer.model_validate_json(answer),
+        answer_digest=sha256(answer.encode()),
+        d1=d1,
+        d2=d2,
+        d3=d3,
+        snapshot=job.snapshot,
+        contract=job.contract,
+        effect=job.effect,
+        microseconds=Microseconds(
+            freeze=freeze, deployment=deployment, decision=decision, observation=observation
+        ),
+    )

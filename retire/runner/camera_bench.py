@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from retire.deployments import DeploymentFault
 from retire.domain.cell import AUTHORIZED, Cell, Condition, Sample
+from retire.domain.document import DocumentFault
 from retire.domain.errors import EvidenceError
+from retire.domain.trace import stage_of
 from retire.prompts import build_prompt
-from retire.runner.attempt import answer_text, d1_json, d2_json, lost_decision
+from retire.runner.attempt import answer_text, decision_of, lost_decision, sighting_of
 from retire.runner.camera_record import (
     QUALIFICATION,
     CameraRecord,
@@ -136,14 +138,14 @@ class CameraBench:
         """Propose, decide, observe, and say what the record is worth."""
         record.answer = json.loads(answer)
         parsed = parse(RawAnswer.model_validate_json(answer))
-        record.d1 = d1_json(parsed)
+        record.d1 = stage_of(parsed)
         lost = ""
         if isinstance(parsed, Proposal):
             lost = await self._propose(job, record, answer)
         seen = await self._programs.observer.ask(
             {"op": "end", "attempt": record.attempt, "effect": job.effect}
         )
-        record.d3 = {key: value for key, value in seen.items() if key not in {"id", "kind"}}
+        record.d3 = sighting_of(seen)
         record.evidence = self._programs.evidence(record.attempt)
         record.requests = self._programs.requests(job.mediation, record.attempt)
         record.reason = lost or why_incomplete(record, self._frames)
@@ -161,10 +163,13 @@ class CameraBench:
                 "answer": answer,
             }
         )
-        record.d2 = d2_json(reply, job.mediation)
-        act = record.d2.get("act") or {}
-        record.eligible = act.get("status") in {"done", "in_doubt"}
-        return lost_decision(reply)
+        try:
+            record.d2 = decision_of(reply, job.mediation)
+        except DocumentFault as fault:
+            return f"the door answered with something else ({fault})"
+        act = record.d2.act
+        record.eligible = act is not None and act.status in {"done", "in_doubt"}
+        return lost_decision(record.d2)
 
 
 def _number(value: object) -> int | float:

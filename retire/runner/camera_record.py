@@ -12,10 +12,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from retire.domain.cell import AUTHORIZED, Condition, Mediation
-from retire.runner.attempt import NOT_REACHED
+from retire.domain.trace import D2, D3, NOT_REACHED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from retire.domain.evidence import Evidence
+    from retire.domain.trace import D1
 
 SCHEMA = "retire.camera_record/v1"
 CONDITIONS = (Condition.B1, Condition.B2, Condition.B3, Condition.B4)
@@ -46,9 +49,10 @@ class CameraRecord:
     eligible: bool = False
     prompt: str = ""
     answer: Any = None
-    d1: Mapping[str, Any] = field(default_factory=dict)
-    d2: Mapping[str, Any] = field(default_factory=lambda: dict(NOT_REACHED))
-    d3: Mapping[str, Any] = field(default_factory=dict)
+    d1: D1 | None = None
+    d2: D2 = NOT_REACHED
+    d3: D3 | str | None = None
+    """What the observer sighted, or in words why it sighted nothing."""
     requests: Sequence[Mapping[str, Any]] = ()
     evidence: Mapping[str, Any] | None = None
     faults: list[str] = field(default_factory=list)
@@ -82,9 +86,9 @@ class CameraRecord:
             "eligible": self.eligible,
             "prompt": self.prompt,
             "answer": self.answer,
-            "d1": dict(self.d1),
-            "d2": dict(self.d2),
-            "d3": dict(self.d3),
+            "d1": self.d1.as_json() if self.d1 else {},
+            "d2": self.d2.as_json(),
+            "d3": self.d3.as_json() if isinstance(self.d3, D3) else {"error": self.d3},
             "requests": [dict(line) for line in self.requests],
             "frames": dict(self.evidence) if self.evidence else None,
             "faults": self.faults,
@@ -93,12 +97,12 @@ class CameraRecord:
 
 def why_incomplete(record: CameraRecord, frames: int) -> str:
     """Return why a record is no evidence, or nothing where it is. Pure."""
-    act = record.d2.get("act") or {}
-    detail = str(act.get("detail", ""))
+    act, d3 = record.d2.act, record.d3
+    detail = act.detail if act is not None else ""
     if detail.startswith(CHAIN_FAILED):
         return detail
-    if "error" in record.d3 or not record.d3.get("complete"):
-        said = record.d3.get("error") or record.d3.get("reason")
+    if not isinstance(d3, D3) or not d3.complete:
+        said = d3.reason if isinstance(d3, D3) else d3
         return f"the observer could not read: {said}" + (f" ({detail})" if detail else "")
     if not record.eligible:
         return ""
@@ -117,8 +121,7 @@ def why_incomplete(record: CameraRecord, frames: int) -> str:
 
 def contradictions(record: CameraRecord) -> list[str]:
     """Return what must not be, whatever the record is worth. Pure."""
-    act = record.d2.get("act")
-    before_contact = act is None
+    before_contact = record.d2.act is None
     found = []
     if before_contact and record.contacts:
         found.append("it ended before an act, and a request went to Home Assistant")
@@ -159,7 +162,7 @@ class BenchRun:
     preflight: Mapping[str, Any]
     bundle: str
     frames: int
-    evidence: Mapping[str, str]
+    evidence: Mapping[str, Evidence]
     reductions: Mapping[str, tuple[int, int]]
     qualification: CameraRecord
     records: Sequence[CameraRecord]
@@ -180,7 +183,7 @@ class BenchRun:
     @property
     def ended_early(self) -> list[CameraRecord]:
         """Records that ended before an act."""
-        return [item for item in self.run_records if item.d2.get("act") is None]
+        return [item for item in self.run_records if item.d2.act is None]
 
     @property
     def incomplete(self) -> list[CameraRecord]:

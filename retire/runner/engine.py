@@ -15,6 +15,7 @@ from retire.runner.attempt import AttemptRunner, Earlier
 from retire.runner.job import Job, PlacedTexts, cell_job
 from retire.runner.reducing import development_key
 from retire.skill import render
+from retire.store import StoredTrial
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -114,9 +115,9 @@ class Engine:
             key = digest_of(sorted(deleted))
             if key not in stored:
                 completed = await self._trial(deployment, bundle_id, deleted)
-                stored[key] = {"completed": completed, "tasks": len(view.tasks)}
+                stored[key] = StoredTrial(completed=completed, tasks=len(view.tasks))
                 await self._given.store.tried(deployment, bundle_id, key, stored[key])
-            result = TrialResult(stored[key]["completed"], stored[key]["tasks"])
+            result = TrialResult(stored[key].completed, stored[key].tasks)
             try:
                 deleted = asking.send(result)
             except StopIteration as end:
@@ -170,7 +171,7 @@ class Engine:
                 mend="The reduction cannot go on without it; run the same command again",
             )
         await self._given.store.ended(attempt.id, "development")
-        return bool(attempt.d3["intended"])
+        return attempt.intended
 
     # -- cells -----------------------------------------------------------------------------
 
@@ -182,10 +183,13 @@ class Engine:
         async def one(cell: str, cut: CutAttempt) -> None:
             bundle = cell.split("/")[2]
             seen = await self._given.attempts.sight(cut.attempt, effects[bundle])
-            if seen.get("protected") and not cell.startswith("development/"):
+            if isinstance(seen, str):
+                self._unsighted[cell] = seen
+                return
+            if seen.protected and not cell.startswith("development/"):
                 self._leaked.add(cell)
-            if not seen.get("complete") and seen.get("reason") != _NEVER_RESET:
-                self._unsighted[cell] = str(seen.get("error") or seen.get("reason"))
+            if not seen.complete and seen.reason != _NEVER_RESET:
+                self._unsighted[cell] = seen.reason
 
         await _all(
             one(cell, cut)
@@ -229,10 +233,10 @@ class Engine:
             self._unanswered[cell.deployment] += 1
         else:
             self._unanswered[cell.deployment] = 0
-        if attempt.body is None:
+        if attempt.trace is None:
             self.incomplete[cell.key] = attempt.fault
             return
-        await self._given.store.traced(cell.key, attempt.body)
+        await self._given.store.traced(attempt.trace)
 
     def _earlier(self, cell: str) -> Earlier:
         cut = self._cut.get(cell, [])

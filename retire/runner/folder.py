@@ -6,13 +6,15 @@ import json
 import os
 import shutil
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
+
+    from retire.domain.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +153,18 @@ def write_filled(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
         ) from error
 
 
+def write_document(path: Path, document: Document) -> None:
+    """Write a document as :func:`write_json`."""
+    write_json(path, document.as_json())
+
+
 def write_json(path: Path, value: object) -> None:
     """Write a JSON file for people and programs: sorted keys, two spaces, a final line end."""
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
     write_whole(path, text.encode() + b"\n")
 
 
-def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
+def write_lines(path: Path, values: Iterable[Document]) -> None:
     """Write one JSON object a line, without holding more than one in memory.
 
     Raises:
@@ -166,7 +173,7 @@ def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
 
     def fill(file: IO[bytes]) -> None:
         for value in values:
-            line = json.dumps(value, separators=(",", ":"), sort_keys=True)
+            line = json.dumps(value.as_json(), separators=(",", ":"), sort_keys=True)
             file.write(line.encode() + b"\n")
 
     write_filled(path, fill)
@@ -186,17 +193,17 @@ def copy_whole(source: Path, target: Path) -> None:
     write_filled(target, fill)
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401  # JSON
-    """Read a JSON file of a run.
+def read_bytes(path: Path) -> bytes:
+    """Read a file of a run.
 
     Raises:
-        InputError: Missing or damaged.
+        InputError: It is missing or cannot be read.
     """
     try:
-        return json.loads(path.read_bytes())
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(
             "the file is missing", where=str(path), mend="Is this the folder of a finished run?"
         ) from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"the file cannot be read: {error}", where=str(path)) from error
+    except OSError as error:
+        raise InputError(f"the file cannot be read: {error.strerror}", where=str(path)) from error

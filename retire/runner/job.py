@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.certify.certifying import removed_clauses
 from retire.deployments.port import Call
 from retire.domain.cell import Cell, Condition, Mediation, call_seed_of, episode_of
 from retire.prompts import model_text
 from retire.prompts.prompt import Envelope
+from retire.runner.reducing import DEVELOPMENT
 from retire.skill import render
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.bundle import Bundle
-
-DEVELOPMENT = "development"
-"""The sample of development tasks, and the first part of their keys."""
+    from retire.prompts import ToolSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Job:
     key: str
     cell: Cell | None
     model_facing: str
-    tools: Sequence[Mapping[str, Any]]
+    tools: Sequence[ToolSchema]
     request: str
     task: str
     patch: str | None

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
+from pydantic import Field
+
+from retire.domain.document import Document, DocumentFault, read_document
 from retire.domain.errors import InputError
-from retire.runner.folder import read_json, write_json
+from retire.runner.folder import read_bytes, write_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from retire.runner.folder import RunFolder
+
+
+class Passes(Document):
+    """For each pass of a run, the user of each program and of the runner."""
+
+    schema_: Literal["retire.passes/v1"] = Field(alias="schema")
+    passes: list[dict[str, int]]
 
 
 def keep_pass(folder: RunFolder, users: Mapping[str, int], *, resumed: bool) -> None:
@@ -30,7 +40,7 @@ def keep_pass(folder: RunFolder, users: Mapping[str, int], *, resumed: bool) -> 
         passes.append({})
     if dict(users) not in passes:
         passes.append(dict(users))
-    write_json(folder.passes, {"schema": "retire.passes/v1", "passes": passes})
+    write_document(folder.passes, Passes(schema="retire.passes/v1", passes=passes))
 
 
 def kept_passes(folder: RunFolder) -> list[dict[str, int]]:
@@ -41,16 +51,11 @@ def kept_passes(folder: RunFolder) -> list[dict[str, int]]:
     """
     if not folder.passes.exists():
         return []
-    kept: Any = read_json(folder.passes)
-    passes = kept.get("passes") if isinstance(kept, dict) else None
-    if not isinstance(passes, list) or not all(_is_pass(item) for item in passes):
+    try:
+        return read_document(Passes, read_bytes(folder.passes)).passes
+    except DocumentFault as fault:
         raise InputError(
-            "this is not what a run writes here",
+            f"this is not what a run writes here ({fault})",
             where=str(folder.passes),
             mend="Remove it; the run then says that its programs were one user",
-        )
-    return passes
-
-
-def _is_pass(item: object) -> bool:
-    return isinstance(item, dict) and all(type(user) is int for user in item.values())
+        ) from fault

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from retire.deployments.cassette import Recorded, pack
 from retire.domain.cell import Sample
+from retire.domain.evidence import Evidence
 from retire.runner.folder import write_whole
-from retire.runner.job import DEVELOPMENT
+from retire.runner.reducing import DEVELOPMENT
+from sink.proposal import RawAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ def write_cassette(
 
 def is_live(deployment: Deployment) -> bool:
     """Return whether a deployment's answers are worth recording."""
-    return deployment.evidence == "live_model"
+    return deployment.evidence is Evidence.LIVE_MODEL
 
 
 def _recorded(answers: Iterator[ServedAnswer], live: Mapping[str, object]) -> Iterator[Recorded]:
@@ -47,6 +48,6 @@ def _recorded(answers: Iterator[ServedAnswer], live: Mapping[str, object]) -> It
                 sample=sample if sample == DEVELOPMENT else str(Sample(sample)),
                 repetition=1 if sample == DEVELOPMENT else int(rest[-1]),
                 place=item.cell,
-                answer=json.loads(item.answer),
-                served=dict(item.served),
+                answer=RawAnswer.model_validate_json(item.answer),
+                served=item.served,
             )

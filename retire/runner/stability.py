@@ -10,17 +10,17 @@ from retire.certify.stability import BundleStability, Differing, Stability, Unan
 from retire.deployments import DeploymentFault
 from retire.domain.cell import Cell, Condition, Sample
 from retire.domain.digests import digest_of
+from retire.domain.trace import stage_of
 from retire.prompts import build_prompt
-from retire.runner.attempt import d1_json
 from retire.runner.job import PlacedTexts, cell_job
 from sink.proposal import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from retire.bundle import Bundle
     from retire.deployments import Deployment
+    from retire.domain.trace import D1
     from retire.runner.engine import Progress
 
 _AT_ONCE = 16
@@ -31,7 +31,7 @@ class Pair:
     """What one pair gave: both proposals, or why there are none."""
 
     cell: Cell
-    proposals: tuple[dict[str, Any], dict[str, Any]] | None
+    proposals: tuple[D1, D1] | None
     why: str = ""
 
 
@@ -79,7 +79,7 @@ async def _pair(deployment: Deployment, bundle: Bundle, cell: Cell, text: str, s
     try:
         for _ in range(2):
             completion = await deployment.propose(prompt.messages, prompt.tools, job.call)
-            proposals.append(d1_json(parse(completion.answer)))
+            proposals.append(stage_of(parse(completion.answer)))
     except DeploymentFault as fault:
         return Pair(cell, None, str(fault))
     return Pair(cell, (proposals[0], proposals[1]))

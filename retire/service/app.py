@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse, JSONResponse
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Lifespan
 
+    from retire.service.documenting import Json
     from retire.service.port import Keeper
     from retire.service.reviewing.library import ReviewSource
     from retire.service.settings import ServiceSettings
@@ -118,12 +120,9 @@ def create_app(
 
 
 def _add_document(app: FastAPI, settings: ServiceSettings) -> None:
-    document: dict[str, Any] = {}
-
-    def openapi() -> dict[str, Any]:
-        if not document:
-            document.update(openapi_document(app, settings.open_paths))
-        return document
+    @cache
+    def openapi() -> Json:
+        return openapi_document(app, ROUTERS, settings.open_paths)
 
     async def as_json() -> JSONResponse:
         return JSONResponse(openapi())

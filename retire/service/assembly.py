@@ -14,9 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from retire.domain.errors import IncompleteError, InputError
 from retire.service.app import create_app
-from retire.service.keeper import KeeperSettings, RunKeeper
+from retire.service.keeper import RunKeeper
 from retire.service.reviewing.library import KeptRuns
-from retire.service.settings import ServiceSettings, deployment_cards
+from retire.service.settings import KeeperSettings, ServiceSettings, deployment_cards
 from retire.service.tokens import Scope, Token
 from retire.store.database import migrate, open_database
 from retire.store.registry import Registry

@@ -7,7 +7,7 @@ import json
 import math
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from retire.service.problems import Fault, Kind, ProblemError, field_problem
 
@@ -58,7 +58,7 @@ async def _within(seconds: float) -> AsyncIterator[None]:
         ) from error
 
 
-async def read_json(request: Request, seconds: float) -> Any:  # noqa: ANN401  # JSON
+async def read_json(request: Request, seconds: float) -> object:
     """Read a JSON body strictly: UTF-8, no key twice, no NaN, no unpaired surrogate.
 
     Raises:
@@ -68,7 +68,7 @@ async def read_json(request: Request, seconds: float) -> Any:  # noqa: ANN401  #
         data = await request.body()
     try:
         text = data.decode("utf-8")
-        value = json.loads(
+        value: object = json.loads(
             text,
             object_pairs_hook=_unique_keys,
             parse_constant=_no_constant,
@@ -90,7 +90,7 @@ async def read_json(request: Request, seconds: float) -> Any:  # noqa: ANN401  #
     return value
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a key stands twice in one object")

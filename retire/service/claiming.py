@@ -17,7 +17,7 @@ from retire.store.writer import in_short
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from retire.service.keeper import KeeperSettings
+    from retire.service.settings import KeeperSettings
     from retire.service.work import RunWork
     from retire.store.registry import Registry
 

@@ -12,12 +12,11 @@ import asyncio
 import logging
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from retire.deployments import EMBEDDED, Catalog
+from retire.certify.envelope import read_envelope
 from retire.domain.errors import IncompleteError
 from retire.runner.folder import RunFolder
 from retire.runner.launching import remove_launched
@@ -27,9 +26,10 @@ from retire.service.port import (
     ConflictError,
     Event,
     RunRow,
-    RunState,
     Submission,
+    TraceAnswer,
     TraceFilter,
+    Verified,
 )
 from retire.service.queries import TraceReader, purge_run
 from retire.service.queueing import RunQueue, run_row
@@ -45,45 +45,16 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Engine
 
+    from retire.certify.envelope import SignedEnvelope
+    from retire.service.settings import KeeperSettings
+
 _POLL_SECONDS = 0.2
+_TOLD = {"state", "cells_done", "cells_planned", "stages", "verdict", "error"}
+"""What an event tells of its run."""
 
 _T = TypeVar("_T")
 
 log = logging.getLogger("retire.service")
-
-
-@dataclass(frozen=True, slots=True)
-class KeeperSettings:
-    """What the operator configured.
-
-    Attributes:
-        data: Folder for runs and uploaded bundles.
-        bundles: Folder of bundles registered by the operator.
-        home: Where the certifier's key is kept.
-        runs_at_once: Runs carried at the same time by this server.
-        concurrency: Attempts under way at once within a run.
-        lease_seconds: How long a silent server keeps a run.
-        catalog: The deployments that may be named.
-        launcher: Socket of a launcher that starts the programs of runs.
-    """
-
-    data: Path
-    bundles: Path
-    home: Path
-    runs_at_once: int = 2
-    concurrency: int = 16
-    lease_seconds: int = 10
-    catalog: Catalog = EMBEDDED
-    launcher: Path | None = None
-
-    @property
-    def uploads(self) -> Path:
-        """Where uploads are unpacked unless the operator named another folder."""
-        return self.data / "uploads"
-
-    def place(self, run: str) -> Path:
-        """Return a run's folder."""
-        return self.data / "runs" / run
 
 
 class RunKeeper:
@@ -116,7 +87,7 @@ class RunKeeper:
         """Stop; runs under way stay stored and are resumed by the next server."""
         await self._claims.stop()
 
-    async def _ask(self, call: Callable[..., _T], *arguments: Any) -> _T:  # noqa: ANN401
+    async def _ask(self, call: Callable[..., _T], *arguments: object) -> _T:
         """Call in a thread; a database that does not answer is nobody's request's fault.
 
         Raises:
@@ -152,12 +123,13 @@ class RunKeeper:
         last = after
         while True:
             row = await self.run(run, None)
-            ended = row.state not in {RunState.QUEUED, RunState.RUNNING}
-            number = row.cells_planned + 1 if ended else row.cells_done
+            going_on = row.state.going_on
+            number = row.cells_done if going_on else row.cells_planned + 1
             if number > last:
                 last = number
-                yield Event(number, "end" if ended else "progress", _event_data(row))
-            if ended:
+                data = {"run": run, **row.model_dump(mode="json", include=_TOLD)}
+                yield Event(number, "progress" if going_on else "end", data)
+            if not going_on:
                 return
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -167,7 +139,7 @@ class RunKeeper:
             async with asyncio.timeout(seconds):
                 while True:
                     row = await self.run(run, None)
-                    if row.state not in {RunState.QUEUED, RunState.RUNNING}:
+                    if not row.state.going_on:
                         return row
                     await asyncio.sleep(_POLL_SECONDS)
         return await self.run(run, None)
@@ -181,7 +153,7 @@ class RunKeeper:
     async def purge(self, run: str, owner: str | None) -> None:
         """Remove prompts and answers of an ended run; digests stay."""
         row = await self.run(run, owner)
-        if row.state in {RunState.QUEUED, RunState.RUNNING}:
+        if row.state.going_on:
             raise ConflictError("the run has not ended; cancel it first")
         place = self._settings.place(run)
         await self._ask(remove_launched, self._settings.launcher, RunFolder(place).processes)
@@ -191,12 +163,12 @@ class RunKeeper:
 
     async def traces(
         self, run: str, owner: str | None, wanted: TraceFilter, after: int, limit: int
-    ) -> Sequence[Mapping[str, Any]]:
+    ) -> Sequence[TraceAnswer]:
         """Return trace rows with sequence numbers above ``after``, in their order."""
         await self.run(run, owner)
         return await self._ask(self._traces.page, run, wanted, after, limit)
 
-    async def trace(self, trace: str, owner: str | None) -> Mapping[str, Any]:
+    async def trace(self, trace: str, owner: str | None) -> TraceAnswer:
         """Return one trace row by id (``<run>.<seq>``)."""
         run, _, seq = trace.partition(".")
         if not seq.isdecimal() or not seq.isascii() or len(seq) > 9:
@@ -204,12 +176,13 @@ class RunKeeper:
         await self.run(run, owner)
         return await self._ask(self._traces.one, run, int(seq))
 
-    async def certificate(self, certificate: str, owner: str | None) -> Mapping[str, Any]:
+    async def certificate(self, certificate: str, owner: str | None) -> SignedEnvelope:
         """Return a DSSE envelope by certificate id, which is its run's."""
         await self.run(certificate, owner)
-        return await self._ask(self._registry.certificate, certificate)
+        text = await self._ask(self._registry.certificate, certificate)
+        return read_envelope(text.encode(), f"certificate {certificate}")
 
-    async def verify(self, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def verify(self, envelope: SignedEnvelope) -> Verified:
         """Verify an envelope against the evidence kept here."""
         return await self._ask(self._verifier.verify, envelope)
 
@@ -231,15 +204,3 @@ class RunKeeper:
         except IncompleteError:
             database = False
         return {"database": database, "runner": self._claims.alive}
-
-
-def _event_data(row: RunRow) -> dict[str, Any]:
-    return {
-        "run": row.id,
-        "state": str(row.state),
-        "cells_done": row.cells_done,
-        "cells_planned": row.cells_planned,
-        "stages": dict(row.stages),
-        "verdict": row.verdict,
-        "error": row.error,
-    }

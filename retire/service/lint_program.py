@@ -10,7 +10,7 @@ import json
 import resource
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from retire.bundle import FILES
 from retire.bundle.lint import Linter, Severity
@@ -24,6 +24,14 @@ MESSAGE_LIMIT = 1000
 
 ABSURD = 3
 """Exit code where the bundle needs more than its bounds."""
+
+
+class LintReport(TypedDict):
+    """How many errors and warnings there are; severity, where, what and mend of the first."""
+
+    errors: int
+    warnings: int
+    faults: list[dict[str, str]]
 
 
 def main(arguments: list[str]) -> int:
@@ -40,7 +48,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def lint(folder: Path) -> dict[str, Any]:
+def lint(folder: Path) -> LintReport:
     """Return how many errors and warnings a bundle folder has, and the first of them."""
     files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).is_file()}
     faults = Linter(files, folder.name, rule_holds).run()

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.service.lint_program import ABSURD
 from retire.service.problems import Fault, Kind, ProblemError, fault_at
@@ -14,6 +14,7 @@ from retire.service.problems import Fault, Kind, ProblemError, fault_at
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from retire.service.lint_program import LintReport
     from retire.service.settings import ServiceSettings
 
 _SLOWNESS = 6
@@ -51,7 +52,7 @@ def _counted(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-async def _report(folder: Path, settings: ServiceSettings) -> dict[str, Any]:
+async def _report(folder: Path, settings: ServiceSettings) -> LintReport:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
@@ -82,7 +83,7 @@ async def _report(folder: Path, settings: ServiceSettings) -> dict[str, Any]:
         raise _absurd()
     if code != 0:
         raise RuntimeError(f"the lint program failed: {told.decode(errors='replace')[-2000:]}")
-    report: dict[str, Any] = json.loads(output)
+    report: LintReport = json.loads(output)
     return report
 
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from retire.certify.gates import Verdict
+from retire.domain.document import Document, Word
+from retire.domain.evidence import Evidence
+from retire.domain.outcome import D1Outcome
+from retire.domain.run_state import RunState
+from retire.domain.trace import D2, D3, CellName, Trace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
 
-
-class RunState(StrEnum):
-    """Where a run stands."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    COMPLETE = "complete"
-    """Every declared cell has evidence and the certificate is signed."""
-    INCOMPLETE = "incomplete"
-    """It ended without evidence for some cells; the certificate says so."""
-    FAILED = "failed"
-    """It could not run at all; ``error`` says why and how to mend it."""
-    CANCELLED = "cancelled"
+    from retire.certify.envelope import SignedEnvelope
+    from retire.domain.cell import Condition
+    from retire.domain.document import JsonData
+    from retire.domain.outcome import D2Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +46,32 @@ class Submission:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class Answer(BaseModel):
+    """Base of what calls answer: it shapes the answers and documents them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunRow(Answer):
     """A run as its owner sees it. Instants are RFC 3339 text."""
 
     id: str
-    owner: str
+    owner: str = Field(description="Id of the token that started it.")
     state: RunState
-    plan_digest: str
+    plan_digest: str = Field(
+        description="Digest of the declared protocol and its inputs, fixed before the first cell."
+    )
     bundle: str
     deployment: str
     placement: str
     cells_planned: int
     cells_done: int
+    stages: dict[str, int] = Field(description="Cells by stage outcome, such as d2_deny.")
     created_at: str
-    ended_at: str | None = None
-    verdict: str | None = None
-    certificate: str | None = None
-    """Id of the certificate, once there is one."""
-    error: str | None = None
-    stages: Mapping[str, int] = field(default_factory=dict)
-    """Cells by stage outcome, such as ``d2_deny``."""
+    ended_at: str | None
+    verdict: Verdict | None = Field(description="Null until there is one.")
+    certificate: str | None = Field(description="Id of the certificate, once there is one.")
+    error: str | None = Field(description="Why it could not run, and how to mend it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,51 @@ class Event:
 
     number: int
     kind: str
-    data: Mapping[str, Any]
+    data: Mapping[str, JsonData]
+
+
+class PurgedStage(Document):
+    """D1 of a purged trace: no word of the model is left."""
+
+    outcome: Word[D1Outcome]
+    rule: str
+
+
+class PurgedTrace(Document):
+    """A trace whose answer was removed; what is not named here is as it was."""
+
+    model_config = ConfigDict(extra="allow")
+
+    cell: CellName
+    answer: None
+    d1: PurgedStage
+    d2: D2
+    d3: D3
+    purged: Literal[True]
+
+
+class TraceAnswer(Document):
+    """A trace in the chain of its run: ``hash`` covers seq, prev and body, until it is purged."""
+
+    id: str
+    run: str
+    seq: int
+    prev: str
+    hash: str
+    body: Trace | PurgedTrace
+
+
+class Verified(Answer):
+    """What verifying a certificate found; ``evidence`` is the kind that its run's plan gives."""
+
+    run: str
+    intact: bool
+    verdict: Verdict
+    evidence: Evidence
+    problems: tuple[str, ...]
+    stale: tuple[str, ...]
+    unknown_signers: tuple[str, ...]
+    checked: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +132,22 @@ class TraceFilter:
     """Which traces to list; None leaves a field open."""
 
     bundle: str | None = None
-    condition: str | None = None
+    condition: Condition | None = None
     member: str | None = None
-    d1: str | None = None
-    d2: str | None = None
+    d1: D1Outcome | None = None
+    d2: D2Outcome | None = None
     reason: str | None = None
     protected: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BundleRow:
+class BundleRow(Answer):
     """A registered bundle."""
 
     id: str
     title: str
     family: str
     clauses: int
-    digests: Mapping[str, str]
+    digests: dict[str, str]
 
 
 class Keeper(Protocol):
@@ -137,16 +184,16 @@ class Keeper(Protocol):
 
     async def traces(
         self, run: str, owner: str | None, wanted: TraceFilter, after: int, limit: int
-    ) -> Sequence[Mapping[str, Any]]:
+    ) -> Sequence[TraceAnswer]:
         """Return trace rows with sequence numbers above ``after``, in their order."""
 
-    async def trace(self, trace: str, owner: str | None) -> Mapping[str, Any]:
+    async def trace(self, trace: str, owner: str | None) -> TraceAnswer:
         """Return one trace row by id (``<run>.<seq>``)."""
 
-    async def certificate(self, certificate: str, owner: str | None) -> Mapping[str, Any]:
+    async def certificate(self, certificate: str, owner: str | None) -> SignedEnvelope:
         """Return a DSSE envelope by certificate id."""
 
-    async def verify(self, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def verify(self, envelope: SignedEnvelope) -> Verified:
         """Verify an envelope against the evidence kept here; raises InputError for none."""
 
     async def bundles(self) -> Sequence[BundleRow]:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic.json_schema import SkipJsonSchema
 
 from retire.bundle import FILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from retire.domain.document import JsonData
     from retire.domain.errors import RetireError
+
+_Item = TypeVar("_Item")
+Known: TypeAlias = _Item | SkipJsonSchema[None]
+"""What a document leaves out where it is not known."""
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:problem-type:retire:"
@@ -80,30 +88,33 @@ def kind_of_status(status: int) -> Kind:
     return _KIND_BY_STATUS.get(status, Kind.INTERNAL if status >= 500 else Kind.MALFORMED)
 
 
-@dataclass(frozen=True, slots=True)
+@pydantic_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Fault:
     """One thing that was wrong, and where: a field of the request, or a place in a bundle."""
 
     message: str
-    field: str | None = None
-    file: str | None = None
-    line: int | None = None
-    clause: str | None = None
-    mend: str | None = None
-    severity: str | None = None
+    field: Known[str] = None
+    file: Known[str] = None
+    line: Known[int] = None
+    clause: Known[str] = None
+    mend: Known[str] = None
+    severity: Known[str] = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, str | int]:
         """Return what is known of it."""
-        values = {
-            "message": self.message,
-            "field": self.field,
-            "file": self.file,
-            "line": self.line,
-            "clause": self.clause,
-            "mend": self.mend,
-            "severity": self.severity,
-        }
-        return {name: value for name, value in values.items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+class Problem(BaseModel):
+    """RFC 9457. `type` is explained in docs/service.md; `instance` finds the log."""
+
+    type: str = Field(json_schema_extra={"enum": [kind.uri for kind in Kind]})
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str
+    instance: str
+    checks: Known[dict[str, bool]] = None
+    errors: Known[tuple[Fault, ...]] = None
 
 
 class ProblemError(Exception):
@@ -124,7 +135,7 @@ class ProblemError(Exception):
         *,
         faults: Sequence[Fault] = (),
         headers: Mapping[str, str] | None = None,
-        extra: Mapping[str, Any] | None = None,
+        extra: Mapping[str, JsonData] | None = None,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
@@ -133,18 +144,17 @@ class ProblemError(Exception):
         self.headers = dict(headers or {})
         self.extra = dict(extra or {})
 
-    def document(self, request_id: str) -> dict[str, Any]:
+    def document(self, request_id: str) -> dict[str, JsonData]:
         """Return the problem as JSON; ``request_id`` finds the call in the log."""
-        body: dict[str, Any] = {
-            "type": self.kind.uri,
-            "title": self.kind.title,
-            "status": self.kind.status,
-            "detail": self.detail,
-            "instance": f"urn:uuid:{request_id}",
-        }
-        if self.faults:
-            body["errors"] = [fault.as_json() for fault in self.faults]
-        return {**body, **self.extra}
+        known = Problem(
+            type=self.kind.uri,
+            title=self.kind.title,
+            status=self.kind.status,
+            detail=self.detail,
+            instance=f"urn:uuid:{request_id}",
+            errors=self.faults or None,
+        )
+        return {**known.model_dump(mode="json", exclude_none=True), **self.extra}
 
 
 def problem_response(problem: ProblemError, request_id: str) -> JSONResponse:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, insert, select, update
 
-from retire.domain.errors import IncompleteError, InputError
+from retire.domain.document import DocumentFault, as_document, read_unique
+from retire.domain.errors import EvidenceError, IncompleteError, InputError
 from retire.runner.purging import leave_note
+from retire.service.port import TraceAnswer
 from retire.store.database import empty_log, overwrite_deleted, writing
 from retire.store.tables import ATTEMPTS, PURGES, TRACES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine, Row
@@ -37,9 +39,7 @@ class TraceReader:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def page(
-        self, run: str, wanted: TraceFilter, after: int, limit: int
-    ) -> Sequence[Mapping[str, Any]]:
+    def page(self, run: str, wanted: TraceFilter, after: int, limit: int) -> Sequence[TraceAnswer]:
         """Return up to ``limit`` rows behind the sequence number ``after``."""
         query = (
             select(TRACES)
@@ -50,13 +50,13 @@ class TraceReader:
         for name in ("bundle", "condition", "member", "d1", "d2", "reason"):
             value = getattr(wanted, name)
             if value is not None:
-                query = query.where(TRACES.c[name] == value)
+                query = query.where(TRACES.c[name] == str(value))
         if wanted.protected is not None:
             query = query.where(TRACES.c.protected == int(wanted.protected))
         with self._engine.connect() as connection:
             return [_row(row) for row in connection.execute(query)]
 
-    def one(self, run: str, seq: int) -> Mapping[str, Any]:
+    def one(self, run: str, seq: int) -> TraceAnswer:
         """Return one row; raises KeyError where there is none."""
         query = select(TRACES).where(TRACES.c.run == run, TRACES.c.seq == seq)
         with self._engine.connect() as connection:
@@ -66,15 +66,15 @@ class TraceReader:
         return _row(row)
 
 
-def _row(row: Row[Any]) -> dict[str, Any]:
-    return {
-        "id": f"{row.run}.{row.seq}",
-        "run": row.run,
-        "seq": row.seq,
-        "prev": row.prev,
-        "hash": row.hash,
-        "body": json.loads(row.body),
-    }
+def _row(row: Row[Any]) -> TraceAnswer:
+    trace = f"{row.run}.{row.seq}"
+    values = {name: getattr(row, name) for name in ("run", "seq", "prev", "hash")}
+    try:
+        return as_document(TraceAnswer, {"id": trace, **values, "body": read_unique(row.body)})
+    except DocumentFault as fault:
+        raise EvidenceError(
+            f"this is not what a run writes here ({str(fault)[:200]})", where=f"trace {trace}"
+        ) from fault
 
 
 def stage_counts(engine: Engine, run: str) -> dict[str, int]:

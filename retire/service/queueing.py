@@ -11,8 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from retire.domain.errors import RetireError
 from retire.service.debris import arriving, under_way
-from retire.service.port import ConflictError, RunRow, RunState, Submission
-from retire.service.stored import prepare_stored, request_json, submission_digest
+from retire.service.port import ConflictError, RunRow, Submission
+from retire.service.stored import keep_submitted, prepare_stored, submission_digest
 from retire.store.registry import NewRun, Registry, RepeatedKeyError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Row
 
-    from retire.service.keeper import KeeperSettings
+    from retire.service.settings import KeeperSettings
     from retire.service.shelf import Shelf
 
 
@@ -85,7 +85,7 @@ class RunQueue:
             repeated = self._repeated(owner, key)
             if repeated is not None:
                 return repeated, False
-        request = request_json(submission, source, place)
+        request = keep_submitted(submission, source, place)
         prepared = prepare_stored(
             request, place, self._settings.concurrency, self._settings.catalog
         )
@@ -93,7 +93,7 @@ class RunQueue:
             id=run,
             owner=owner,
             plan_digest=prepared.plan.digest,
-            request=request,
+            request=request.model_dump_json(by_alias=True),
             bundle=next(iter(prepared.bundles)),
             deployment=submission.deployment,
             placement=submission.placement,
@@ -130,20 +130,8 @@ class RunQueue:
 
 def run_row(row: Row[Any]) -> RunRow:
     """Return a run as the port gives it, from its row of the registry."""
-    return RunRow(
-        id=row.id,
-        owner=row.owner,
-        state=RunState(row.state),
-        plan_digest=row.plan_digest,
-        bundle=row.bundle,
-        deployment=row.deployment,
-        placement=row.placement,
-        cells_planned=row.cells_planned,
-        cells_done=row.cells_done,
-        created_at=row.created_at,
-        ended_at=row.ended_at,
-        verdict=row.verdict,
-        certificate=row.id if row.certified else None,
-        error=row.error,
-        stages=json.loads(row.stages),
-    )
+    values = row._asdict() | {
+        "stages": json.loads(row.stages),
+        "certificate": row.id if row.certified else None,
+    }
+    return RunRow.model_validate({name: values[name] for name in RunRow.model_fields})

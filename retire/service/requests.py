@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from retire.certify.envelope import SignedEnvelope
+from retire.domain.cell import CandidateName
+from retire.domain.document import as_document
 from retire.service.problems import Fault, Kind, ProblemError, field_problem
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-Placement = Literal["B2", "B3", "B4", "B5", "B6"]
+    from pydantic_core import ErrorDetails
 
 CANDIDATE_LIMIT = 256 * 1024
 """Most characters of a candidate: many times any skill, and still parsed in a second or so."""
@@ -23,16 +26,6 @@ CERTIFICATE_ID = r"^[A-Za-z0-9_.:-]{1,128}$"
 LARGEST_INTEGER = 2**53 - 1
 """The largest integer that every JSON reader keeps exactly (RFC 8259, section 6)."""
 
-EXAMPLE: dict[str, Any] = {
-    "bundle": "PRV_L01",
-    "reduce": True,
-    "deployment": "plain",
-    "placement": "B4",
-    "margin": 10,
-    "repetitions": 3,
-    "seed": 1,
-}
-
 
 class Terms(BaseModel):
     """What a certification is judged by; common to JSON and multipart."""
@@ -40,7 +33,7 @@ class Terms(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     deployment: str = Field(pattern=NAME, description="A name that `GET /deployments` lists.")
-    placement: Placement = Field(
+    placement: CandidateName = Field(
         default="B2", description="Where the candidate's conditions stand (paper, table 1)."
     )
     margin: int = Field(default=10, ge=0, le=100, description="Utility margin, percentage points.")
@@ -82,6 +75,9 @@ class CertifyRequest(Terms):
         if self.reduce == (self.candidate is not None):
             raise ValueError('send either "candidate" or "reduce": true')
         return self
+
+
+EXAMPLE = CertifyRequest(bundle="PRV_L01", reduce=True, deployment="plain", placement="B4")
 
 
 class UploadRequest(Terms):
@@ -136,7 +132,7 @@ def _plain(name: str, text: str) -> str | int | bool:
     return text
 
 
-def invalid(errors: Sequence[Mapping[str, Any]], *, framework: bool = False) -> ProblemError:
+def invalid(errors: Sequence[ErrorDetails], *, framework: bool = False) -> ProblemError:
     """Return the problem of a form's errors, as pydantic lists them.
 
     Args:
@@ -153,7 +149,7 @@ def invalid(errors: Sequence[Mapping[str, Any]], *, framework: bool = False) -> 
     return ProblemError(Kind.INVALID, detail, faults=faults)
 
 
-def _fault(error: Mapping[str, Any], place: Sequence[object]) -> Fault:
+def _fault(error: ErrorDetails, place: Sequence[object]) -> Fault:
     field = ".".join(str(item) for item in place)[:200] or None
     if error["type"] == "extra_forbidden":
         return Fault(
@@ -193,14 +189,14 @@ class EnvelopeRequest(BaseModel):
     signer: SignerEntry
 
 
-def check_envelope(value: object) -> dict[str, Any]:
-    """Return the JSON of ``POST /verify`` when it has the form of a certificate's envelope.
+def check_envelope(value: object) -> SignedEnvelope:
+    """Return the envelope of ``POST /verify`` when it has the form of a certificate's.
 
     Raises:
         ProblemError: 422, naming every field at fault.
     """
     try:
-        envelope = EnvelopeRequest.model_validate(value)
+        asked = EnvelopeRequest.model_validate(value)
     except ValidationError as error:
         raise invalid(error.errors(include_input=False, include_url=False)) from error
-    return envelope.model_dump(by_alias=True)
+    return as_document(SignedEnvelope, asked.model_dump(by_alias=True))

@@ -6,10 +6,14 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import Field
+
 from retire.deployments import EMBEDDED, Catalog
 from retire.domain.digests import digest_of
 from retire.domain.errors import InputError
+from retire.domain.evidence import Evidence
 from retire.service.debris import UPLOAD
+from retire.service.port import Answer
 
 OPENABLE = frozenset({"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs"})
 """Paths that an operator may open to callers without a token."""
@@ -18,13 +22,12 @@ KIBIBYTE = 1024
 MEBIBYTE = 1024 * KIBIBYTE
 
 
-@dataclass(frozen=True, slots=True)
-class DeploymentCard:
+class DeploymentCard(Answer):
     """A configured deployment as a caller sees it: never its endpoint or credential."""
 
     name: str
-    evidence: str
-    identity_digest: str
+    evidence: Evidence
+    identity_digest: str = Field(description="Digest of everything that fixes the configuration.")
 
 
 def deployment_cards(catalog: Catalog = EMBEDDED) -> tuple[DeploymentCard, ...]:
@@ -33,7 +36,9 @@ def deployment_cards(catalog: Catalog = EMBEDDED) -> tuple[DeploymentCard, ...]:
     for name in catalog.names:
         deployment = catalog.named(name)
         identity = digest_of(dict(deployment.identity))
-        found.append(DeploymentCard(name, deployment.evidence, identity))
+        found.append(
+            DeploymentCard(name=name, evidence=deployment.evidence, identity_digest=identity)
+        )
     return tuple(found)
 
 
@@ -102,3 +107,37 @@ class ServiceSettings:
     def upload_folder(self) -> Path:
         """Return a new empty folder for one upload, readable by this user alone."""
         return Path(tempfile.mkdtemp(prefix=UPLOAD, dir=self.uploads))
+
+
+@dataclass(frozen=True, slots=True)
+class KeeperSettings:
+    """What the operator configured.
+
+    Attributes:
+        data: Folder for runs and uploaded bundles.
+        bundles: Folder of bundles registered by the operator.
+        home: Where the certifier's key is kept.
+        runs_at_once: Runs carried at the same time by this server.
+        concurrency: Attempts under way at once within a run.
+        lease_seconds: How long a silent server keeps a run.
+        catalog: The deployments that may be named.
+        launcher: Socket of a launcher that starts the programs of runs.
+    """
+
+    data: Path
+    bundles: Path
+    home: Path
+    runs_at_once: int = 2
+    concurrency: int = 16
+    lease_seconds: int = 10
+    catalog: Catalog = EMBEDDED
+    launcher: Path | None = None
+
+    @property
+    def uploads(self) -> Path:
+        """Where uploads are unpacked unless the operator named another folder."""
+        return self.data / "uploads"
+
+    def place(self, run: str) -> Path:
+        """Return a run's folder."""
+        return self.data / "runs" / run

@@ -93,13 +93,12 @@ class Shelf:
 def bundle_row(folder: Path) -> BundleRow:
     """Return what is listed of a bundle; raises InputError for a faulty one."""
     bundle = load_bundle(folder)
-    digests = bundle.digests
     return BundleRow(
         id=bundle.id,
         title=bundle.card.title,
         family=bundle.card.family,
         clauses=len(bundle.skill.clauses),
-        digests={name: getattr(digests, name) for name in digests.__slots__},
+        digests=dict(bundle.digests),
     )
 
 

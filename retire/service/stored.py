@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
 
 from retire.bundle import load_bundle, read_files
 from retire.domain.digests import digest_of, sha256
@@ -14,7 +16,7 @@ from retire.runner.folder import RunFolder, write_whole
 from retire.wiring import Request, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
     from retire.deployments import Catalog
@@ -45,7 +47,16 @@ def submission_digest(submission: Submission, source: Path) -> str:
     )
 
 
-def request_json(submission: Submission, source: Path, place: Path) -> dict[str, Any]:
+class StoredRequest(BaseModel):
+    """What a later server needs to go on, beside the files; ``candidate`` says there is one."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    protocol: Protocol
+    candidate: bool
+
+
+def keep_submitted(submission: Submission, source: Path, place: Path) -> StoredRequest:
     """Keep what was submitted in the run's folder; returns what a later server needs to go on.
 
     Raises:
@@ -76,14 +87,11 @@ def request_json(submission: Submission, source: Path, place: Path) -> dict[str,
         )
     except ValueError as error:
         raise InputError(f"these values make no protocol: {error}") from error
-    return {
-        "protocol": protocol.model_dump(mode="json", by_alias=True),
-        "candidate": submission.candidate is not None,
-    }
+    return StoredRequest(protocol=protocol, candidate=submission.candidate is not None)
 
 
 def prepare_stored(
-    request: Mapping[str, Any],
+    request: StoredRequest,
     place: Path,
     concurrency: int,
     catalog: Catalog,
@@ -94,19 +102,14 @@ def prepare_stored(
     Raises:
         InputError: As ``retire.wiring.prepare``; or the candidate is gone.
     """
-    values = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in request["protocol"].items()
-    }
-    protocol = Protocol.model_validate(values)
-    bundle = protocol.bundles[0]
+    bundle = request.protocol.bundles[0]
     candidates = {}
-    if request["candidate"]:
+    if request.candidate:
         candidates[bundle] = _candidate(place / "candidate.md")
     folders = {bundle: place / "submitted"}
     return prepare(
         Request(
-            protocol,
+            request.protocol,
             folders,
             place,
             concurrency,

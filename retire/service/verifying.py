@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
-from retire.certify.envelope import open_envelope
+from retire.certify.envelope import SignedEnvelope, open_certificate
+from retire.domain.document import DocumentFault, read_document
 from retire.domain.errors import InputError
 from retire.runner.folder import RunFolder
-from retire.wiring import verify_envelope
+from retire.service.port import Verified
+from retire.wiring import RunVerifier
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from retire.service.keeper import KeeperSettings
+    from retire.service.settings import KeeperSettings
     from retire.store.registry import Registry
 
 
@@ -29,16 +30,17 @@ class Verifier:
         self._registry = registry
         self._settings = settings
 
-    def verify(self, envelope: Mapping[str, Any]) -> dict[str, Any]:
+    def verify(self, envelope: SignedEnvelope) -> Verified:
         """Verify an envelope against the run that it came from, found by its plan's digest.
 
         Raises:
-            InputError: No run of this service has that plan.
+            InputError: Not a certificate, or no run of this service has that plan.
             EvidenceError: The signature does not verify, or the run's evidence is damaged.
         """
+        certificate, _ = open_certificate(envelope, "certificate")
         kept = [
             run
-            for run in self._registry.by_plan(plan_digest_of(envelope))
+            for run in self._registry.by_plan(certificate.predicate.plan.digest)
             if RunFolder(self._settings.place(run)).seal.exists()
         ]
         if not kept:
@@ -49,35 +51,12 @@ class Verifier:
             )
         # The same submission may have been run twice.
         run = next((run for run in kept if self._issued(run, envelope)), kept[0])
-        folder = RunFolder(self._settings.place(run))
-        result, kind = verify_envelope(
-            envelope, "certificate", folder, None, [], catalog=self._settings.catalog
-        )
-        return {
-            "run": run,
-            "intact": result.intact,
-            "verdict": result.verdict,
-            "evidence": kind,
-            "problems": list(result.problems),
-            "stale": list(result.stale),
-            "unknown_signers": list(result.unknown_signers),
-            "checked": list(result.checked),
-        }
+        verifier = RunVerifier(self._settings.place(run), self._settings.catalog)
+        found = verifier.verify(envelope, "certificate")
+        return Verified(run=run, intact=found.intact, **asdict(found))
 
-    def _issued(self, run: str, envelope: Mapping[str, Any]) -> bool:
-        with suppress(KeyError):
-            return bool(self._registry.certificate(run)["payload"] == envelope.get("payload"))
+    def _issued(self, run: str, envelope: SignedEnvelope) -> bool:
+        with suppress(KeyError, DocumentFault):
+            issued = read_document(SignedEnvelope, self._registry.certificate(run))
+            return issued.payload == envelope.payload
         return False
-
-
-def plan_digest_of(envelope: Mapping[str, Any]) -> str:
-    """Return the plan digest that a certificate names; the signature is checked elsewhere.
-
-    Raises:
-        InputError: Not a certificate.
-    """
-    statement, _ = open_envelope(envelope, "certificate")
-    try:
-        return str(statement["predicate"]["plan"]["digest"])
-    except (KeyError, TypeError) as error:
-        raise InputError("this is no certificate", where="certificate") from error

@@ -7,17 +7,17 @@ import fcntl
 import json
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from retire.certify.envelope import sign_statement
+from retire.certify.envelope import sign_certificate
 from retire.domain.errors import EvidenceError, IncompleteError, RetireError
+from retire.domain.run_state import RunState
 from retire.runner.folder import RunFolder, write_whole
 from retire.service.apart import apart
-from retire.service.port import RunState
 from retire.service.queries import stage_counts
-from retire.service.stored import prepare_stored
+from retire.service.stored import StoredRequest, prepare_stored
 from retire.store import RunStore
 from retire.store.keys import certifier_key
 from retire.store.registry import Registry, hold
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Engine
 
-    from retire.service.keeper import KeeperSettings
+    from retire.service.settings import KeeperSettings
+    from retire.store.registry import Columns
     from retire.wiring import Finished, Prepared
 
 _TICK_SECONDS = 0.5
 _TRIES = 3
+
+_T = TypeVar("_T")
 
 log = logging.getLogger("retire.service")
 
@@ -103,9 +106,7 @@ class RunWork:
             # The lease runs out, and whoever claims the run next finds everything stored.
             log.warning("run %s is left to the next claim: %s", run, in_short(error))
 
-    async def _work_and_beat(
-        self, run: str, lease: str, progress: Progress
-    ) -> dict[str, Any] | None:
+    async def _work_and_beat(self, run: str, lease: str, progress: Progress) -> Columns | None:
         """Return what the registry learns of the run's end; None if it was cut."""
         work = asyncio.create_task(apart(self._runs, lambda: self._run(run, lease, progress)))
         beat = asyncio.create_task(self._beat(run, lease, progress))
@@ -131,7 +132,7 @@ class RunWork:
         while True:
             until = self._clock() + self._settings.lease_seconds
             try:
-                values: dict[str, Any] = {}
+                values: Columns = {}
                 if progress.done != written:
                     written = progress.done
                     stages = await self._ask(stage_counts, self._engine, run)
@@ -145,7 +146,7 @@ class RunWork:
                     return
             await asyncio.sleep(_TICK_SECONDS)
 
-    async def _ask(self, call: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401
+    async def _ask(self, call: Callable[..., _T], *arguments: object) -> _T:
         """Call the database from threads that no request can occupy: leases must not run out."""
         return await asyncio.get_running_loop().run_in_executor(self._beats, call, *arguments)
 
@@ -154,12 +155,12 @@ class RunWork:
         self._runs.shutdown()
         self._beats.shutdown()
 
-    async def _run(self, run: str, lease: str, progress: Progress) -> dict[str, Any]:
+    async def _run(self, run: str, lease: str, progress: Progress) -> Columns:
         row = self._registry.run(run)
         if row is None:
             raise KeyError(run)
         prepared = prepare_stored(
-            self._registry.request(run),
+            StoredRequest.model_validate_json(self._registry.request(run)),
             self._settings.place(run),
             self._settings.concurrency,
             self._settings.catalog,
@@ -175,17 +176,17 @@ class RunWork:
         key = certifier_key(self._settings.home)
         log.info("run %s: server %s carries it", run, lease.partition("/")[0])
         finished = await self._try(run, lease, prepared, progress)
-        certified = finished.certified[0]
-        envelope = sign_statement(certified.statement, key)
-        name = f"{certified.placement.deployment}-{certified.placement.condition}.json"
-        write_whole(prepared.folder.certificates / name, json.dumps(envelope).encode())
+        certificate = finished.certificates[0]
+        envelope = json.dumps(sign_certificate(certificate, key).as_json())
+        path = prepared.folder.certificates / f"{certificate.name}.json"
+        write_whole(path, envelope.encode())
         state = RunState.INCOMPLETE if finished.incomplete else RunState.COMPLETE
         return {
             "state": str(state),
-            "verdict": str(certified.verdict),
+            "verdict": str(certificate.verdict),
             "error": _missing(finished.incomplete),
-            "certificate": json.dumps(envelope),
-            "cells_done": len(finished.evidence.rows),
+            "certificate": envelope,
+            "cells_done": len(finished.run.traces),
             "stages": json.dumps(stage_counts(self._engine, run)),
             "ended_at": self._now(),
         }
@@ -226,7 +227,7 @@ class RunWork:
 
         return check
 
-    def _ended(self, run: str, work: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+    def _ended(self, run: str, work: asyncio.Task[Columns]) -> Columns:
         """Return what the registry learns of a run's end."""
         error = work.exception()
         if error is None:

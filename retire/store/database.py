@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from alembic import command
 from alembic.config import Config
@@ -17,8 +17,10 @@ from sqlalchemy.engine import make_url
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
+    import sqlite3
     from collections.abc import Iterator
 
+    import psycopg
     from sqlalchemy import Connection, Engine
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -46,7 +48,7 @@ def open_database(url: str) -> Engine:
     engine = create_engine(url, connect_args={"timeout": 30})
 
     @event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, _: object) -> None:  # noqa: ANN401  # the driver's type
+    def _on_connect(connection: sqlite3.Connection, _: object) -> None:
         # The driver would begin transactions late, and none around a change of the schema.
         connection.isolation_level = None
         cursor = connection.cursor()
@@ -64,7 +66,7 @@ def open_database(url: str) -> Engine:
     return engine
 
 
-def _bound_waits(connection: Any, _: object) -> None:  # noqa: ANN401  # the driver's type
+def _bound_waits(connection: psycopg.Connection, _: object) -> None:
     """Let no server that stands still in the middle of a transaction hold up the others."""
     with connection.cursor() as cursor:
         cursor.execute("SET idle_in_transaction_session_timeout = '10s'")

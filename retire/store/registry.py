@@ -6,32 +6,34 @@ worked on by the server that holds its lease; a lease that ran out may be taken 
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy import and_, func, insert, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 
+from retire.domain.run_state import OPEN_STATES, RunState
 from retire.store.database import NUMBER_LOCK, take_turns, writing
 from retire.store.registry_tables import KEYS, RUNS, TOKENS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from sqlalchemy import Column, Connection, Engine, Row
 
-OPEN_STATES = ("queued", "running")
+Columns: TypeAlias = Mapping[str, str | int | None]
+"""Values of a run's columns, by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run to queue."""
+    """A run to queue; ``request`` is the JSON of what was asked for."""
 
     id: str
     owner: str
     plan_digest: str
-    request: Mapping[str, Any]
+    request: str
     bundle: str
     deployment: str
     placement: str
@@ -88,7 +90,8 @@ class Registry:
                     )
                 take_turns(connection, NUMBER_LOCK)
                 last = connection.execute(select(func.max(RUNS.c.number))).scalar() or 0
-                connection.execute(insert(RUNS), _new_row(run, last + 1))
+                row = {**asdict(run), "number": last + 1, "state": RunState.QUEUED}
+                connection.execute(insert(RUNS), row)
         except IntegrityError:
             if key is not None:
                 self._raise_if_repeated(run.owner, key)
@@ -105,12 +108,14 @@ class Registry:
         """Raise RepeatedKeyError if the owner used this idempotency key before."""
         self._raise_if_repeated(owner, key)
 
-    def run(self, run: str) -> Row[Any] | None:
+    def run(self, run: str) -> Row[tuple[object, ...]] | None:
         """Return a run's row without its request and certificate, or None."""
         with self._engine.connect() as connection:
             return connection.execute(select(*_LISTED).where(RUNS.c.id == run)).first()
 
-    def runs(self, owner: str | None, before: str | None, limit: int) -> Sequence[Row[Any]]:
+    def runs(
+        self, owner: str | None, before: str | None, limit: int
+    ) -> Sequence[Row[tuple[object, ...]]]:
         """Return runs, newest first, older than the run ``before``.
 
         Raises:
@@ -127,15 +132,13 @@ class Registry:
                 query = query.where(RUNS.c.number < number)
             return connection.execute(query.where(own)).all()
 
-    def request(self, run: str) -> Mapping[str, Any]:
-        """Return what was asked for; raises KeyError where there is no such run."""
-        found: Mapping[str, Any] = json.loads(self._one(RUNS.c.request, run))
-        return found
+    def request(self, run: str) -> str:
+        """Return the JSON of what was asked for; raises KeyError where there is no such run."""
+        return self._one(RUNS.c.request, run)
 
-    def certificate(self, run: str) -> Mapping[str, Any]:
-        """Return a run's signed certificate; raises KeyError where there is none."""
-        found: Mapping[str, Any] = json.loads(self._one(RUNS.c.certificate, run))
-        return found
+    def certificate(self, run: str) -> str:
+        """Return the JSON of a run's signed certificate; raises KeyError where there is none."""
+        return self._one(RUNS.c.certificate, run)
 
     def _one(self, column: Column[str], run: str) -> str:
         with self._engine.connect() as connection:
@@ -162,7 +165,7 @@ class Registry:
             )
             connection.execute(
                 update(RUNS)
-                .where(RUNS.c.id == run, RUNS.c.state == "queued")
+                .where(RUNS.c.id == run, RUNS.c.state == RunState.QUEUED)
                 .values(state="cancelled", ended_at=now)
             )
 
@@ -200,16 +203,14 @@ class Registry:
                     RUNS.c.lease_owner == row.lease_owner,
                 ),
             )
-            values = {"lease_owner": lease, "lease_until": now + seconds, "state": "running"}
+            values = {"lease_owner": lease, "lease_until": now + seconds, "state": RunState.RUNNING}
             with writing(self._engine) as connection:
                 changed = connection.execute(update(RUNS).where(expected).values(values))
                 if changed.rowcount == 1:
                     return str(row.id)
         return None
 
-    def renew(
-        self, run: str, lease: str, until: int, values: Mapping[str, Any] | None = None
-    ) -> bool:
+    def renew(self, run: str, lease: str, until: int, values: Columns | None = None) -> bool:
         """Extend a lease and set columns; False if it was lost or the run is to be cancelled."""
         with writing(self._engine) as connection:
             changed = connection.execute(
@@ -219,7 +220,7 @@ class Registry:
             )
             return changed.rowcount == 1
 
-    def release(self, run: str, lease: str, values: Mapping[str, Any]) -> bool:
+    def release(self, run: str, lease: str, values: Columns) -> bool:
         """End the work on a run, setting columns; False if the lease was lost meanwhile."""
         with writing(self._engine) as connection:
             changed = connection.execute(
@@ -248,12 +249,12 @@ class Registry:
                 {"id": token, "digest": digest, "scopes": scopes, "created_at": now},
             )
 
-    def token_by_digest(self, digest: str) -> Row[Any] | None:
+    def token_by_digest(self, digest: str) -> Row[tuple[object, ...]] | None:
         """Return a token's row, or None."""
         with self._engine.connect() as connection:
             return connection.execute(select(TOKENS).where(TOKENS.c.digest == digest)).first()
 
-    def tokens(self) -> Sequence[Row[Any]]:
+    def tokens(self) -> Sequence[Row[tuple[object, ...]]]:
         """Return all tokens, oldest first."""
         with self._engine.connect() as connection:
             return connection.execute(select(TOKENS).order_by(TOKENS.c.created_at)).all()
@@ -265,19 +266,3 @@ class Registry:
                 update(TOKENS).where(TOKENS.c.id == token).values(revoked=1)
             )
             return changed.rowcount == 1
-
-
-def _new_row(run: NewRun, number: int) -> dict[str, Any]:
-    return {
-        "id": run.id,
-        "number": number,
-        "owner": run.owner,
-        "state": "queued",
-        "plan_digest": run.plan_digest,
-        "request": json.dumps(run.request),
-        "bundle": run.bundle,
-        "deployment": run.deployment,
-        "placement": run.placement,
-        "cells_planned": run.cells_planned,
-        "created_at": run.created_at,
-    }

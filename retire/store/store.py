@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import and_, func, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from retire.deployments.port import Served
 from retire.domain.digests import digest_of
+from retire.domain.document import Document, read_document
 from retire.domain.errors import InputError
+from retire.domain.trace import Trace, TraceRow
 from retire.store.database import migrate, open_database, writing
 from retire.store.tables import ATTEMPTS, PLANS, TRACES, TRIALS
 from retire.store.writer import GroupWriter, storable, storage_fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
+
+    from retire.matrix import Plan
 
 GENESIS = "sha256:" + "0" * 64
 ALONE = "run"
@@ -37,6 +42,13 @@ class CutAttempt:
     ended: str | None
 
 
+class StoredTrial(Document):
+    """What a trial gave: how many of its development tasks were completed."""
+
+    completed: int
+    tasks: int
+
+
 @dataclass(frozen=True, slots=True)
 class ServedAnswer:
     """An answer with what its server reported, under the key of its cell or development task."""
@@ -44,7 +56,7 @@ class ServedAnswer:
     cell: str
     request: str
     answer: str
-    served: Mapping[str, Any]
+    served: Served
 
 
 class RunStore:
@@ -78,7 +90,7 @@ class RunStore:
 
     # -- opening ---------------------------------------------------------------------------
 
-    def bind(self, plan_digest: str, plan: Mapping[str, Any]) -> None:
+    def bind(self, plan: Plan) -> None:
         """Tie the database to a plan, or check that it is tied to this one.
 
         Raises:
@@ -91,14 +103,15 @@ class RunStore:
                 query = select(PLANS.c.plan_digest).where(PLANS.c.run == self._run)
                 found = connection.execute(query).scalar()
                 if found is None:
-                    row = {"run": self._run, "plan_digest": plan_digest, "plan": json.dumps(plan)}
+                    text = json.dumps(plan.statement.as_json())
+                    row = {"run": self._run, "plan_digest": plan.digest, "plan": text}
                     connection.execute(insert(PLANS), row)
                 self._stand_at_end(connection)
         except SQLAlchemyError as error:
             raise storage_fault(self._path, error) from error
-        if found not in {None, plan_digest}:
+        if found not in {None, plan.digest}:
             raise InputError(
-                f"this folder holds another plan ({found[:23]}..., not {plan_digest[:23]}...)",
+                f"this folder holds another plan ({found[:23]}..., not {plan.digest[:23]}...)",
                 where=str(self._path.parent),
                 mend="Choose another --out, or run the same protocol with the same bundles again",
             )
@@ -173,19 +186,16 @@ class RunStore:
                 mend="The file is damaged; choose another --out and keep it as evidence",
             ) from error
 
-    def traces(self) -> Iterator[dict[str, Any]]:
-        """Yield every trace in the order of the chain, with ``seq``, ``prev`` and ``hash``."""
+    def traces(self) -> Iterator[TraceRow]:
+        """Yield every trace in the order of the chain."""
         with self._reading() as connection:
             rows = connection.execution_options(yield_per=500).execute(
                 select(TRACES).where(TRACES.c.run == self._run).order_by(TRACES.c.seq)
             )
             for row in rows:
-                yield {
-                    "seq": row.seq,
-                    "prev": row.prev,
-                    "hash": row.hash,
-                    "body": json.loads(row.body),
-                }
+                yield TraceRow(
+                    seq=row.seq, prev=row.prev, hash=row.hash, body=read_document(Trace, row.body)
+                )
 
     def served(self) -> Iterator[ServedAnswer]:
         """Yield every answer that a server gave, in the order of its attempt's cell and number."""
@@ -196,25 +206,29 @@ class RunStore:
         )
         with self._reading() as connection:
             for row in connection.execution_options(yield_per=500).execute(query):
-                yield ServedAnswer(row.cell, row.prompt_digest, row.answer, json.loads(row.served))
+                served = Served.model_validate_json(row.served)
+                yield ServedAnswer(row.cell, row.prompt_digest, row.answer, served)
 
     def servers(self) -> dict[str, tuple[str, str]]:
         """Return the model and fingerprint that each deployment's server first reported."""
         first: dict[str, tuple[str, str]] = {}
         for item in self.served():
-            reports = (str(item.served.get("model")), str(item.served.get("fingerprint")))
+            reports = (item.served.model, item.served.fingerprint)
             first.setdefault(item.cell.split("/")[1], reports)
         return first
 
-    def trials(self, deployment: str, bundle: str) -> dict[str, Any]:
-        """Return stored trials of one search, by the digest of what was deleted."""
+    def trials(self, deployment: str, bundle: str) -> dict[str, StoredTrial]:
+        """Return the results of stored trials of one search, by the digest of what was deleted."""
         query = select(TRIALS.c.deleted, TRIALS.c.body).where(
             TRIALS.c.run == self._run,
             TRIALS.c.deployment == deployment,
             TRIALS.c.bundle == bundle,
         )
         with self._reading() as connection:
-            return {row.deleted: json.loads(row.body) for row in connection.execute(query)}
+            return {
+                row.deleted: read_document(StoredTrial, row.body)
+                for row in connection.execute(query)
+            }
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -253,39 +267,38 @@ class RunStore:
             )
         )
 
-    async def traced(self, cell: str, body: Mapping[str, Any]) -> None:
+    async def traced(self, trace: Trace) -> None:
         """Chain and store the trace of a finished cell."""
         seq, prev = self._seq + 1, self._hash
+        body = trace.as_json()
         own = digest_of({"seq": seq, "prev": prev, "body": body})
         self._seq, self._hash = seq, own
         text = json.dumps(body, separators=(",", ":"))
         row = {
             "run": self._run,
             "seq": seq,
-            "cell": cell,
-            "bundle": body["cell"]["bundle"],
-            "condition": body["cell"]["condition"],
-            "member": body["cell"]["member"],
-            "d1": body["d1"]["outcome"],
-            "d2": body["d2"]["outcome"],
-            "reason": body["d2"]["reason"],
-            "protected": int(body["d3"]["protected"]),
+            "cell": trace.cell.cell.key,
+            "bundle": trace.cell.bundle,
+            "condition": trace.cell.condition,
+            "member": trace.cell.member,
+            "d1": trace.d1.outcome,
+            "d2": trace.d2.outcome,
+            "reason": trace.d2.reason,
+            "protected": int(trace.d3.protected),
             "body": text,
             "prev": prev,
             "hash": own,
         }
         await self._write(lambda connection: connection.execute(insert(TRACES), row))
 
-    async def tried(
-        self, deployment: str, bundle: str, deleted: str, body: Mapping[str, Any]
-    ) -> None:
+    async def tried(self, deployment: str, bundle: str, deleted: str, trial: StoredTrial) -> None:
         """Store the result of a reducer trial."""
         row = {
             "run": self._run,
             "deployment": deployment,
             "bundle": bundle,
             "deleted": deleted,
-            "body": json.dumps(body),
+            "body": json.dumps(trial.as_json()),
         }
         await self._write(lambda connection: connection.execute(insert(TRIALS), row))
 

@@ -3,26 +3,19 @@
 from retire.wiring.concluding import Finished, missing_cells, require_complete
 from retire.wiring.preparing import Prepared, Request, load_by_path, prepare
 from retire.wiring.running import execute, reduce_only, stability_of
-from retire.wiring.verification import (
-    examine_run,
-    heads_of,
-    verify_certificate,
-    verify_envelope,
-)
+from retire.wiring.verification import RunVerifier, run_of
 
 __all__ = [
     "Finished",
     "Prepared",
     "Request",
-    "examine_run",
+    "RunVerifier",
     "execute",
-    "heads_of",
     "load_by_path",
     "missing_cells",
     "prepare",
     "reduce_only",
     "require_complete",
+    "run_of",
     "stability_of",
-    "verify_certificate",
-    "verify_envelope",
 ]

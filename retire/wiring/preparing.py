@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from retire.bundle import load_bundle
+from retire.certify.stability import stated_of
 from retire.deployments import EMBEDDED, Catalog
 from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.domain.digests import digest_of, sha256
 from retire.domain.errors import InputError, NotAReduction
 from retire.matrix import HOME_ASSISTANT_WORLD, STUB_WORLD, Plan, fix_plan
 from retire.runner.folder import RunFolder
-from retire.runner.opening import bundle_digests
 from retire.skill import align, parse
-from retire.wiring.concluding import fitting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,12 +94,12 @@ def prepare(request: Request) -> Prepared:
     plan = fix_plan(
         request.protocol,
         {key: [member.name for member in bundle.members] for key, bundle in bundles.items()},
-        {key: bundle_digests(bundle) for key, bundle in bundles.items()},
-        {name: digest_of(dict(item.identity)) for name, item in deployments.items()},
+        {key: bundle.digests for key, bundle in bundles.items()},
+        {name: digest_of(item.identity) for name, item in deployments.items()},
         {key: sha256(data) for key, data in request.candidates.items()},
         STUB_WORLD if request.home_assistant is None else HOME_ASSISTANT_WORLD,
     )
-    fitting(request.stability, plan)
+    stated_of(request.stability, plan.statement.deployments, plan.statement.skills)
     return Prepared(request, plan, bundles, deployments, deletions, RunFolder(request.out))
 
 

@@ -6,19 +6,28 @@ import secrets
 import shutil
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
 
 from retire.bundle import read_files
+from retire.certify.stability import Measurements
 from retire.deployments import DeploymentFault
-from retire.domain.errors import IncompleteError
+from retire.domain.errors import IncompleteError, InputError
 from retire.runner.attempt import AttemptRunner
 from retire.runner.engine import Engine, Progress, Surroundings
-from retire.runner.folder import read_json, write_json, write_lines, write_whole
+from retire.runner.folder import (
+    read_bytes,
+    write_document,
+    write_json,
+    write_lines,
+    write_whole,
+)
 from retire.runner.launching import launched_programs, refuse_launched
 from retire.runner.passes import keep_pass
 from retire.runner.processes import running_programs
 from retire.runner.recording import write_cassette
-from retire.runner.reducing import reduction_json, trial_json
+from retire.runner.reducing import FoundReduction, GivenReduction
 from retire.runner.sealing import seal
 from retire.runner.stability import measure_stability
 from retire.skill import render
@@ -56,7 +65,7 @@ async def execute(
     seconds = _seconds_so_far(folder)
     incomplete: dict[str, str] = {}
     try:
-        store.bind(prepared.plan.digest, prepared.plan.statement)
+        store.bind(prepared.plan)
         prepared = within_budget(prepared, store)
         _copy_inputs(prepared)
         finished = folder.seal.exists() and store.done() >= {
@@ -77,9 +86,26 @@ async def execute(
     return result
 
 
+class Timings(BaseModel):
+    """Seconds spent so far, over all passes of a run."""
+
+    reduce: float = 0.0
+    matrix: float = 0.0
+    certify: float = 0.0
+
+
 def _seconds_so_far(folder: RunFolder) -> dict[str, float]:
-    spent = read_json(folder.timings) if folder.timings.exists() else {}
-    return {name: float(spent.get(name, 0.0)) for name in ("reduce", "matrix", "certify")}
+    spent = Timings()
+    if folder.timings.exists():
+        try:
+            spent = Timings.model_validate_json(read_bytes(folder.timings))
+        except ValueError as error:
+            raise InputError(
+                "this is not what a run writes here",
+                where=str(folder.timings),
+                mend="Remove it; the run then counts its seconds from now on",
+            ) from error
+    return spent.model_dump()
 
 
 async def _run_programs(
@@ -187,7 +213,8 @@ async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str]
             for key in protocol.bundles
         }
         for (deployment, key), clauses in deleted.items():
-            _write_reduction(prepared, deployment, key, {"given": True, "deleted": list(clauses)})
+            described = GivenReduction(given=True, deleted=clauses)
+            _write_reduction(prepared, deployment, key, described)
         return deleted
     reductions = await engine.reduce()
     keep_reductions(prepared, reductions)
@@ -197,27 +224,25 @@ async def _deletions(prepared: Prepared, engine: Engine) -> dict[tuple[str, str]
 def keep_reductions(prepared: Prepared, reductions: Mapping[tuple[str, str], Reduction]) -> None:
     """Write each reduced skill, what was deleted, and the replayable ledger of its trials."""
     for (deployment, key), reduction in reductions.items():
-        _write_reduction(prepared, deployment, key, reduction_json(reduction))
+        _write_reduction(prepared, deployment, key, FoundReduction.of(reduction))
         trials = prepared.folder.reduction(deployment, key) / "trials.jsonl"
-        write_lines(trials, [trial_json(trial) for trial in reduction.trials])
+        write_lines(trials, reduction.trials)
 
 
 def _write_reduction(
-    prepared: Prepared, deployment: str, key: str, described: Mapping[str, Any]
+    prepared: Prepared, deployment: str, key: str, described: GivenReduction | FoundReduction
 ) -> None:
     place = prepared.folder.reduction(deployment, key)
-    write_whole(place / "SKILL.md", render(prepared.bundles[key].skill, list(described["deleted"])))
-    write_json(place / "reduction.json", described)
+    write_whole(place / "SKILL.md", render(prepared.bundles[key].skill, described.deleted))
+    write_document(place / "reduction.json", described)
 
 
 def _copy_inputs(prepared: Prepared) -> None:
     """Keep the bundles beside the evidence: a certificate is verified against these copies."""
-    write_json(prepared.folder.plan, prepared.plan.statement)
+    write_document(prepared.folder.plan, prepared.plan.statement)
     if prepared.request.stability:
-        measured = [
-            item.model_dump(mode="json", by_alias=True) for item in prepared.request.stability
-        ]
-        write_json(prepared.folder.stability, {"measurements": measured})
+        measured = Measurements(measurements=prepared.request.stability)
+        write_document(prepared.folder.stability, measured)
     for key, source in prepared.request.folders.items():
         target = prepared.folder.bundles / key
         if not target.exists():
@@ -238,7 +263,7 @@ async def reduce_only(prepared: Prepared, progress: Progress) -> dict[tuple[str,
     prepared.folder.prepare()
     store = RunStore(prepared.folder.database)
     try:
-        store.bind(prepared.plan.digest, prepared.plan.statement)
+        store.bind(prepared.plan)
         prepared = within_budget(prepared, store)
         _copy_inputs(prepared)
         async with _ready_engine(prepared, store, progress) as (engine, _):

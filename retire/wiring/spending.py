@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from retire.deployments.budget import Account, Budgeted, taken_by
 from retire.deployments.configuration import OpenAIConfiguration
-from retire.deployments.port import Served
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from retire.deployments import Deployment
     from retire.deployments.budget import Budget
     from retire.deployments.configuration import Price
+    from retire.deployments.port import Served
     from retire.store import RunStore
     from retire.wiring.preparing import Prepared
 
@@ -46,7 +46,7 @@ def within_budget(prepared: Prepared, store: RunStore) -> Prepared:
 def _spent(prepared: Prepared, store: RunStore, budget: Budget) -> Decimal:
     calls: dict[str, list[Served]] = defaultdict(list)
     for item in store.served():
-        calls[item.cell.split("/")[1]].append(Served(**item.served))
+        calls[item.cell.split("/")[1]].append(item.served)
     amounts = (
         budget.amount(taken_by(calls[name]), _price(prepared, name))
         for name in prepared.deployments

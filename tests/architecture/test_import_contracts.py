@@ -9,6 +9,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from tests.architecture.sources import circles, imports_among, sources_of
+
 pytestmark = pytest.mark.architecture
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +60,12 @@ def test_the_declared_contracts_are_kept():
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not for types either: what a type-only circle ties together cannot be read apart."""
+    product = sources_of(ROOT, "retire", "counterfactuals", "sink", "observer", "hardware")
+    assert circles(imports_among(product)) == []
 
 
 @pytest.mark.parametrize("package", ["sink", "observer"])

@@ -9,18 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.sources import sources_of
+
 pytestmark = pytest.mark.architecture
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("retire", "counterfactuals", "sink", "observer", "hardware")
-SOURCES = sorted(path for name in PACKAGES for path in (ROOT / name).rglob("*.py"))
-TESTS = sorted((ROOT / "tests").rglob("*.py"))
-TEXTS = sorted(
-    path
-    for folder, patterns in (("docs", ("*.md",)), ("bundles", ("*.md", "*.yaml")))
-    for pattern in patterns
-    for path in (ROOT / folder).rglob(pattern)
-)
+SOURCES = sources_of(ROOT, *PACKAGES)
+TESTS = sources_of(ROOT, "tests")
+TEXTS = {
+    path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
+    for pattern in ("docs/**/*.md", "bundles/**/*.md", "bundles/**/*.yaml")
+    for path in sorted(ROOT.glob(pattern))
+}
 CATCH_ALL = {"Exception", "BaseException"}
 # Written in two parts, so that this file does not find itself.
 LEFTOVERS = [
@@ -34,10 +35,6 @@ LEFTOVERS = [
     "not " + "implemented yet",
 ]
 DISCARDED_NAMES = {"utils", "util", "helpers", "helper", "misc", "common", "base", "manager"}
-
-
-def tree(path):
-    return ast.parse(path.read_text("utf-8"))
 
 
 def named(node):
@@ -55,8 +52,8 @@ def raises_again(handler):
     return isinstance(last, ast.Raise)
 
 
-def catch_alls(path):
-    for node in ast.walk(tree(path)):
+def catch_alls(source):
+    for node in source.nodes:
         if isinstance(node, ast.ExceptHandler):
             if named(node.type) & CATCH_ALL and not raises_again(node):
                 yield node.lineno
@@ -72,14 +69,12 @@ def catch_alls(path):
 
 
 def test_one_place_catches_everything():
-    found = [path.relative_to(ROOT).as_posix() for path in SOURCES for _ in catch_alls(path)]
+    found = [source.place for source in SOURCES for _ in catch_alls(source)]
     assert found == ["sink/monitor.py"]
 
 
 def test_modules_stay_readable(capsys):
-    lengths = {
-        path.relative_to(ROOT).as_posix(): path.read_text("utf-8").count("\n") for path in SOURCES
-    }
+    lengths = {source.place: source.lines for source in SOURCES}
     long = {name: length for name, length in lengths.items() if length > 300}
     with capsys.disabled():
         for name, length in sorted(long.items(), key=lambda item: -item[1]):
@@ -91,28 +86,24 @@ def test_modules_stay_readable(capsys):
 @pytest.mark.parametrize("word", LEFTOVERS)
 def test_no_leftovers(word):
     pattern = re.compile(rf"(?<![A-Za-z]){re.escape(word)}(?![A-Za-z])")
-    found = [
-        path.relative_to(ROOT).as_posix()
-        for path in (*SOURCES, *TESTS, *TEXTS)
-        if pattern.search(path.read_text("utf-8"))
-    ]
-    assert found == []
+    texts = {source.place: source.text for source in (*SOURCES, *TESTS)} | TEXTS
+    assert [place for place, text in texts.items() if pattern.search(text)] == []
 
 
 def test_modules_are_named_for_what_they_are_about():
-    assert [path for path in SOURCES if path.stem in DISCARDED_NAMES] == []
+    assert [source.place for source in SOURCES if source.path.stem in DISCARDED_NAMES] == []
 
 
 def test_test_files_have_names_of_their_own():
-    names = Counter(path.name for path in TESTS if path.name.startswith("test_"))
+    names = Counter(source.path.name for source in TESTS if source.path.name.startswith("test_"))
     assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_imports_are_absolute():
     relative = [
-        (path.name, node.lineno)
-        for path in (*SOURCES, *TESTS)
-        for node in ast.walk(tree(path))
+        (source.place, node.lineno)
+        for source in (*SOURCES, *TESTS)
+        for node in source.nodes
         if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert relative == []
@@ -120,9 +111,9 @@ def test_imports_are_absolute():
 
 def test_fakes_are_written_not_patched_together():
     patched = [
-        path.name
-        for path in TESTS
-        for node in ast.walk(tree(path))
+        source.place
+        for source in TESTS
+        for node in source.nodes
         if isinstance(node, ast.ImportFrom | ast.Import) and "unittest.mock" in ast.dump(node)
     ]
     assert patched == []
@@ -130,16 +121,26 @@ def test_fakes_are_written_not_patched_together():
 
 def test_twin_readers_do_not_drift():
     """The two processes share no code; their readers of files are the same on purpose."""
-    sink, observer = (ROOT / name / "strict_yaml.py" for name in ("sink", "observer"))
-    assert ast.dump(tree(sink)) == ast.dump(tree(observer))
+    sink, observer = (
+        ast.dump(source.tree) for source in SOURCES if source.path.name == "strict_yaml.py"
+    )
+    assert sink == observer
+
+
+def test_twin_servers_do_not_drift():
+    """Each program listens by itself, and ends its connections in the same way."""
+    found = {
+        ast.dump(node)
+        for source in SOURCES
+        if source.path.name == "wire.py"
+        for node in source.nodes
+        if isinstance(node, ast.AsyncFunctionDef) and node.name == "listening"
+    }
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("package", ["sink", "observer"])
 def test_a_programs_clock_is_read_in_its_shell_alone(package):
     clock = re.compile(r"datetime\.now|time\.time\(|monotonic\(|token_hex|urandom")
-    found = [
-        path.name
-        for path in (ROOT / package).rglob("*.py")
-        if clock.search(path.read_text("utf-8"))
-    ]
-    assert set(found) <= {"__main__.py"}
+    found = {source.path.name for source in sources_of(ROOT, package) if clock.search(source.text)}
+    assert found <= {"__main__.py"}

@@ -117,7 +117,7 @@ def matrix(url: str, concurrency: int) -> float:
             protocol, FOLDERS, Path(folder) / "run", concurrency, candidates=skills, catalog=catalog
         )
         finished = asyncio.run(execute(prepare(request), Silent()))
-    assert len(finished.evidence.rows) == CALLS
+    assert len(finished.run.traces) == CALLS
     return finished.seconds["matrix"]
 
 

@@ -24,6 +24,7 @@ from retire.bundle import find_bundles, load_bundle
 from retire.domain.cell import Mediation
 from retire.matrix import Protocol, load_protocol
 from retire.runner.processes import running_programs
+from retire.runner.reducing import FoundReduction
 from retire.wiring import Finished, Request, execute, prepare
 from sink.contract import read_snapshot
 from sink.decision import Binding, decide
@@ -99,15 +100,15 @@ def run(protocol: Protocol, out: Path) -> tuple[Finished, float, int]:
 
 def report_run(name: str, finished: Finished, seconds: float, peak: int) -> None:
     """Print what one run cost."""
-    cells = len(finished.evidence.rows)
+    cells = len(finished.run.traces)
     matrix = finished.seconds["matrix"]
     parts = ", ".join(f"{key} {value:.1f} s" for key, value in finished.seconds.items())
     print(f"{name}: {seconds:.1f} s in all ({parts}); {cells} cells")
     print(f"  {cells / matrix:.0f} cells/s, {1000 * matrix / cells:.2f} ms a cell")
     print(f"  peak memory of all programs together: {peak / 2**20:.0f} MiB")
     stages: Counter[str] = Counter()
-    for row in finished.evidence.rows:
-        stages.update(row["body"]["microseconds"])
+    for row in finished.run.traces:
+        stages.update(row.body.microseconds.model_dump())
     total = sum(stages.values())
     shares = ", ".join(f"{key} {100 * value / total:.0f}%" for key, value in stages.items())
     print(f"  share of a cell's waiting time per stage (concurrency 16): {shares}")
@@ -115,7 +116,11 @@ def report_run(name: str, finished: Finished, seconds: float, peak: int) -> None
 
 def trials(finished: Finished) -> int:
     """Return the reducer trials of a run."""
-    return sum(int(item["trials"]) for item in finished.reductions.values())
+    return sum(
+        item.described.trials
+        for item in finished.run.reductions.values()
+        if isinstance(item.described, FoundReduction)
+    )
 
 
 def decision_times(repeats: int = 20_000) -> tuple[float, float]:
@@ -194,8 +199,8 @@ def report_seeds(count: int, folder: Path) -> None:
     verdicts: dict[str, Counter[str]] = {}
     for seed in range(1, count + 1):
         finished, _, _ = run(declared(seed=seed), folder / f"seed-{seed}")
-        for item in finished.certified:
-            name = f"{item.placement.deployment} {item.placement.condition}"
+        for item in finished.certificates:
+            name = f"{item.deployment} {item.condition}"
             verdicts.setdefault(name, Counter())[str(item.verdict)] += 1
     print(f"verdicts over {count} plan seeds:")
     for name, counted in verdicts.items():
@@ -220,8 +225,8 @@ def main() -> None:
         halving, _, _ = run(declared(reducer="halving"), folder / "halving")
         print(f"reducer trials, halving: {trials(halving)}")
         same = {
-            pair: set(item["deleted"]) == set(halving.reductions[pair]["deleted"])
-            for pair, item in finished.reductions.items()
+            pair: set(deleted) == set(halving.run.deleted[pair])
+            for pair, deleted in finished.run.deleted.items()
         }
         print(f"both strategies delete the same clauses in {sum(same.values())} of {len(same)}")
         if arguments.large:

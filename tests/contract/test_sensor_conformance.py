@@ -87,12 +87,13 @@ class StubWorldUnderTest:
         self.store.add_journal(self.attempt, [Change(body)])
 
     def lose(self):
-        self.store.close()
+        self.close()
         for path in sorted(self.path.parent.iterdir()):
             path.rename(path.with_name("away" + path.name))
         self.sensor = StubWorldSensor(self.path)
 
     def close(self):
+        self.sensor.close()
         self.store.close()
 
 

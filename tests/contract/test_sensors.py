@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -61,7 +62,7 @@ class StubWorldOnDisk:
         self.store.add_journal(attempt, [Change(body, "lock", after)])
 
     def lose(self):
-        self.store.close()
+        self.close()
         for suffix in ("-wal", "-shm", ""):
             path = self.path.with_name(self.path.name + suffix)
             if path.exists():
@@ -74,6 +75,7 @@ class StubWorldOnDisk:
         self.store = WorldStore(self.path)
 
     def close(self):
+        self.sensor.close()
         self.store.close()
 
 
@@ -160,8 +162,8 @@ def test_an_unreadable_entry_on_disk_is_an_error(tmp_path, body):
     connection.execute("INSERT INTO journal (attempt, body) VALUES ('a', ?)", (body,))
     connection.commit()
     connection.close()
-    with pytest.raises(SensorError):
-        StubWorldSensor(tmp_path / "world.sqlite").journal("a")
+    with closing(StubWorldSensor(tmp_path / "world.sqlite")) as sensor, pytest.raises(SensorError):
+        sensor.journal("a")
 
 
 def test_the_sensor_of_the_stub_world_cannot_write(tmp_path):
@@ -170,4 +172,5 @@ def test_the_sensor_of_the_stub_world_cannot_write(tmp_path):
     with pytest.raises(SensorError):
         sensor._read("INSERT INTO journal (attempt, body) VALUES (?, ?)", ("a", "{}"))
     assert list(sensor.journal_after(0, 10)) == []
+    sensor.close()
     store.close()

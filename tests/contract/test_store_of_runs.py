@@ -6,29 +6,44 @@ import asyncio
 import secrets
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from retire.domain.cell import Cell, Condition, Sample
 from retire.domain.digests import digest_of
 from retire.domain.errors import InputError, RetireError
-from retire.service.port import TraceFilter
+from retire.matrix import Protocol
+from retire.service.port import PurgedTrace, TraceFilter
 from retire.service.queries import TraceReader, purge_run, stage_counts
-from retire.store import RunStore
+from retire.store import RunStore, StoredTrial
 from retire.store.database import migrate, open_database, writing
 from retire.store.registry import NewRun, Registry, hold
 from retire.store.writer import StorageError
+from retire.wiring import Request, prepare
+from sink.proposal import RawAnswer
 from tests.databases import KINDS, fresh_database
+from tests.made_traces import door, made_trace, proposes, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from sqlalchemy import Connection, Engine
 
+    from retire.domain.trace import Trace, TraceRow
+
 pytestmark = pytest.mark.contract
+
+TRIAL = StoredTrial(completed=1, tasks=3)
+PANEL = Path(__file__).parents[2] / "bundles" / "panel"
+PROTOCOL = Protocol(
+    schema="retire.protocol/v1", name="x", seed=1, bundles=("ACC_L01",), deployments=("plain",)
+)
+PLAN = prepare(Request(PROTOCOL, {"ACC_L01": PANEL / "ACC_L01"}, Path("none"))).plan
 
 
 @pytest.fixture(params=KINDS)
@@ -39,34 +54,40 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     opened.dispose()
 
 
-def body(number: int, member: str = "authorized", reason: str = "") -> dict[str, Any]:
-    return {
-        "cell": {"bundle": "X", "condition": "B1", "member": member},
-        "answer": {"mode": "json", "text": f"secret {number}"},
-        "d1": {"outcome": "proposal", "rule": "", "tool": "t", "arguments": {"a": "secret"}},
-        "d2": {"outcome": "deny" if reason else "allow", "reason": reason},
-        "d3": {"protected": member != "authorized"},
-        "number": number,
-    }
+def trace(number: int, member: str = "authorized", reason: str = "") -> Trace:
+    """A trace of the cell with this repetition."""
+    cell = Cell(Sample.AUDIT, "m", "X", Condition.B1, member, number)
+    answer = RawAnswer(mode="json", text=f"secret {number}", finish_reason="stop")
+    d2 = door("deny" if reason else "allow", reason=reason)
+    d3 = seen(protected=member != "authorized")
+    return made_trace(cell, proposes("t", a="secret"), d2, d3, answer=answer)
+
+
+def key(number: int) -> str:
+    return trace(number).cell.cell.key
 
 
 async def fill(store: RunStore, count: int, start: int = 1) -> None:
-    store.bind("plan", {"a": 1})
+    store.bind(PLAN)
     async with store:
         for number in range(start, start + count):
-            await store.started(secrets.token_hex(16), f"cell-{number}")
-            await store.traced(f"cell-{number}", body(number))
+            await store.started(secrets.token_hex(16), key(number))
+            await store.traced(trace(number))
 
 
-def chain(store: RunStore) -> list[dict[str, Any]]:
+def numbers(store: RunStore) -> list[int]:
+    return [row.body.cell.repetition for row in chain(store)]
+
+
+def chain(store: RunStore) -> list[TraceRow]:
     """The rows, after every link was recomputed."""
     rows = list(store.traces())
     previous = "sha256:" + "0" * 64
     for seq, row in enumerate(rows, start=1):
-        assert row["seq"] == seq
-        assert row["prev"] == previous
-        previous = digest_of({"seq": seq, "prev": row["prev"], "body": row["body"]})
-        assert row["hash"] == previous
+        assert row.seq == seq
+        assert row.prev == previous
+        previous = digest_of({"seq": seq, "prev": row.prev, "body": row.body.as_json()})
+        assert row.hash == previous
     return rows
 
 
@@ -80,9 +101,9 @@ async def test_rows_chain_within_their_run_and_a_resumed_store_goes_on(
     await fill(RunStore(tmp_path, engine, "two"), 2)
     again = RunStore(tmp_path, engine, "one")
     await fill(again, 2, start=4)
-    assert [row["body"]["number"] for row in chain(again)] == [1, 2, 3, 4, 5]
+    assert numbers(again) == [1, 2, 3, 4, 5]
     assert len(chain(RunStore(tmp_path, engine, "two"))) == 2
-    assert again.done() == {f"cell-{number}" for number in range(1, 6)}
+    assert again.done() == {key(number) for number in range(1, 6)}
     assert again.attempts() == 5
 
 
@@ -90,58 +111,58 @@ async def test_what_is_written_together_stands_in_the_order_of_the_calls(
     engine: Engine, tmp_path: Path
 ) -> None:
     store = RunStore(tmp_path, engine, "one")
-    store.bind("plan", {})
+    store.bind(PLAN)
     async with store:
-        await asyncio.gather(*(store.traced(f"c{n}", body(n)) for n in range(60)))
-    assert [row["body"]["number"] for row in chain(store)] == list(range(60))
+        await asyncio.gather(*(store.traced(trace(n)) for n in range(1, 61)))
+    assert numbers(store) == list(range(1, 61))
 
 
 async def test_a_cut_attempt_keeps_its_answer(engine: Engine, tmp_path: Path) -> None:
     store = RunStore(tmp_path, engine, "one")
-    store.bind("plan", {})
+    store.bind(PLAN)
     async with store:
         assert await store.started("a1", "c1") == 1
         await store.answered("a1", '"ja"', "sha256:p")
         assert await store.started("a2", "c1") == 2
         await store.ended("a2", "half a pair \ud800 and a zero \0 " + "x" * 400)
-        await store.started("a3", "c2")
-        await store.traced("c2", body(1))
-        await store.tried("plain", "X", "sha256:d", {"completed": 1})
+        await store.started("a3", key(1))
+        await store.traced(trace(1))
+        await store.tried("plain", "X", "sha256:d", TRIAL)
     again = RunStore(tmp_path, engine, "one")
-    again.bind("plan", {})
+    again.bind(PLAN)
     (first, second) = again.cut_attempts()["c1"]
     assert (first.answer, first.number) == ('"ja"', 1)
     assert second.answer is None
     assert second.ended is not None
     assert len(second.ended) == 300
-    assert "c2" not in again.cut_attempts()
-    assert again.attempt_cells() == {"a1": "c1", "a2": "c1", "a3": "c2"}
-    assert again.trials("plain", "X") == {"sha256:d": {"completed": 1}}
+    assert key(1) not in again.cut_attempts()
+    assert again.attempt_cells() == {"a1": "c1", "a2": "c1", "a3": key(1)}
+    assert again.trials("plain", "X") == {"sha256:d": TRIAL}
     async with again:
         assert await again.started("a4", "c1") == 3
 
 
 async def test_a_run_is_tied_to_its_plan(engine: Engine, tmp_path: Path) -> None:
-    RunStore(tmp_path, engine, "one").bind("plan", {})
-    RunStore(tmp_path, engine, "one").bind("plan", {})
+    RunStore(tmp_path, engine, "one").bind(PLAN)
+    RunStore(tmp_path, engine, "one").bind(PLAN)
     with pytest.raises(InputError, match="another plan"):
-        RunStore(tmp_path, engine, "one").bind("other", {})
+        RunStore(tmp_path, engine, "one").bind(replace(PLAN, digest="other"))
 
 
 async def test_a_cell_has_one_trace_and_nothing_follows_a_lost_row(
     engine: Engine, tmp_path: Path
 ) -> None:
     store = RunStore(tmp_path, engine, "one")
-    store.bind("plan", {})
+    store.bind(PLAN)
     async with store:
-        await store.traced("a", body(1))
+        await store.traced(trace(1))
         with pytest.raises(StorageError):
-            await store.traced("a", body(2))
+            await store.traced(trace(1))
         with pytest.raises(StorageError):
-            await store.traced("b", body(3))
+            await store.traced(trace(3))
     again = RunStore(tmp_path, engine, "one")
     await fill(again, 1, start=4)
-    assert [row["body"]["number"] for row in chain(again)] == [1, 4]
+    assert numbers(again) == [1, 4]
 
 
 async def test_nobody_waits_for_a_writer_that_died(engine: Engine, tmp_path: Path) -> None:
@@ -151,10 +172,10 @@ async def test_nobody_waits_for_a_writer_that_died(engine: Engine, tmp_path: Pat
         raise ZeroDivisionError
 
     store = RunStore(tmp_path, engine, "one", unforeseen)
-    store.bind("plan", {})
+    store.bind(PLAN)
     async with asyncio.timeout(10), store:
         told = await asyncio.gather(
-            *(store.traced(f"c{n}", body(n)) for n in range(3)), return_exceptions=True
+            *(store.traced(trace(n)) for n in range(1, 4)), return_exceptions=True
         )
     assert all(isinstance(error, RetireError) for error in told)
     assert RunStore(tmp_path, engine, "one").done() == set()
@@ -171,18 +192,18 @@ async def test_a_commit_under_way_is_over_before_the_store_is_left(
         time.sleep(0.3)
 
     store = RunStore(tmp_path, engine, "one", slow)
-    store.bind("plan", {})
+    store.bind(PLAN)
 
     async def work() -> None:
         async with store:
-            await store.traced("a", body(1))
+            await store.traced(trace(1))
 
     task = asyncio.create_task(work())
     assert await asyncio.to_thread(begun.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert RunStore(tmp_path, engine, "one").done() == {"a"}
+    assert RunStore(tmp_path, engine, "one").done() == {key(1)}
     again = RunStore(tmp_path, engine, "one")
     await fill(again, 1, start=2)
     assert len(chain(again)) == 2
@@ -239,15 +260,13 @@ async def test_a_purge_is_the_one_exception(engine: Engine, tmp_path: Path) -> N
     purge_run(engine, folder, "one", "2026-01-01T00:00:00Z")
     purge_run(engine, folder, "one", "2026-01-02T00:00:00Z")
     assert not folder.exists()
-    after = list(store.traces())
+    after = TraceReader(engine).page("one", TraceFilter(), 0, 9)
     assert "secret" not in str(after)
     for old, new in zip(before, after, strict=True):
-        assert [new[name] for name in ("seq", "prev", "hash")] == [
-            old[name] for name in ("seq", "prev", "hash")
-        ]
-        assert new["body"]["purged"] is True
-        assert new["body"]["d1"] == {"outcome": "proposal", "rule": ""}
-        assert new["body"]["d2"] == old["body"]["d2"]
+        assert (new.seq, new.prev, new.hash) == (old.seq, old.prev, old.hash)
+        assert isinstance(new.body, PurgedTrace)
+        assert new.body.d1.as_json() == {"outcome": "proposal", "rule": ""}
+        assert new.body.d2 == old.body.d2
     with engine.connect() as connection:
         assert connection.execute(text("SELECT run, purged_at FROM purges")).all() == [
             ("one", "2026-01-01T00:00:00Z")
@@ -278,21 +297,21 @@ async def test_what_is_purged_is_no_longer_in_the_file(tmp_path: Path) -> None:
 
 async def test_pages_are_cut_by_key_and_filtered(engine: Engine, tmp_path: Path) -> None:
     store = RunStore(tmp_path, engine, "one")
-    store.bind("plan", {})
+    store.bind(PLAN)
     async with store:
         for number in range(1, 8):
             invalid = number % 2 == 0
-            given = body(
+            given = trace(
                 number,
                 "invalid_state" if invalid else "authorized",
                 "state_unmet" if number == 4 else "",
             )
-            await store.traced(f"c{number}", given)
+            await store.traced(given)
     reader = TraceReader(engine)
 
     def seqs(after: int = 0, limit: int = 100, **wanted: Any) -> list[int]:
         rows = reader.page("one", TraceFilter(**wanted), after, limit)
-        return [int(row["seq"]) for row in rows]
+        return [row.seq for row in rows]
 
     assert seqs(limit=3) == [1, 2, 3]
     assert seqs(after=3, limit=3) == [4, 5, 6]
@@ -302,7 +321,7 @@ async def test_pages_are_cut_by_key_and_filtered(engine: Engine, tmp_path: Path)
     assert seqs(reason="state_unmet", d2="deny") == [4]
     assert seqs(protected=False, condition="B1", bundle="X") == [1, 3, 5, 7]
     assert seqs(bundle="Y") == []
-    assert reader.one("one", 3)["body"] == body(3)
+    assert reader.one("one", 3).body == trace(3)
     with pytest.raises(KeyError):
         reader.one("one", 8)
     assert stage_counts(engine, "one") == {
@@ -319,7 +338,7 @@ async def test_pages_are_cut_by_key_and_filtered(engine: Engine, tmp_path: Path)
 
 async def test_who_lost_the_lease_writes_nothing_more(engine: Engine, tmp_path: Path) -> None:
     registry = Registry(engine)
-    registry.add(NewRun("one", "me", "plan", {}, "X", "plain", "B4", 8, "2026-01-01"), None)
+    registry.add(NewRun("one", "me", "plan", "{}", "X", "plain", "B4", 8, "2026-01-01"), None)
     assert registry.claim("first", 0, 5) == "one"
 
     def fence(connection: Connection) -> None:
@@ -327,22 +346,22 @@ async def test_who_lost_the_lease_writes_nothing_more(engine: Engine, tmp_path: 
             raise RetireError("lost")
 
     store = RunStore(tmp_path, engine, "one", fence)
-    store.bind("plan", {})
+    store.bind(PLAN)
     async with store:
-        await store.traced("a", body(1))
+        await store.traced(trace(1))
         assert registry.claim("second", 6, 5) == "one"
         with pytest.raises(RetireError, match="lost"):
-            await store.traced("b", body(2))
+            await store.traced(trace(2))
         with pytest.raises(RetireError, match="lost"):
             await store.started("t", "c")
     again = RunStore(tmp_path, engine, "one")
-    assert again.done() == {"a"}
+    assert again.done() == {key(1)}
     assert again.attempts() == 0
 
 
 def test_a_lease_cannot_be_taken_between_the_look_at_it_and_the_commit(engine: Engine) -> None:
     registry = Registry(engine)
-    registry.add(NewRun("one", "me", "plan", {}, "X", "plain", "B4", 8, "2026-01-01"), None)
+    registry.add(NewRun("one", "me", "plan", "{}", "X", "plain", "B4", 8, "2026-01-01"), None)
     assert registry.claim("first", 0, 5) == "one"
     order: list[str] = []
     taking = threading.Thread(

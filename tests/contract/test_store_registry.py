@@ -18,6 +18,7 @@ from retire.domain.errors import InputError
 from retire.store import RunStore, database
 from retire.store.database import migrate, open_database, writing
 from retire.store.registry import NewRun, Registry, RepeatedKeyError
+from tests.contract.test_store_of_runs import PLAN
 from tests.databases import KINDS, fresh_database
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def engine(url: str) -> Iterator[Engine]:
 
 def new(run: str | None = None, owner: str = "me") -> NewRun:
     name = run or secrets.token_hex(16)
-    return NewRun(name, owner, f"plan-{name}", {"a": 1}, "X", "plain", "B4", 8, "2026-01-01")
+    return NewRun(name, owner, f"plan-{name}", '{"a": 1}', "X", "plain", "B4", 8, "2026-01-01")
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
@@ -89,7 +90,7 @@ def test_runs_are_listed_newest_first_and_paged_by_key(engine: Engine) -> None:
         with pytest.raises(KeyError):
             registry.runs("me", unknown, 2)
     assert registry.run("z") is None
-    assert registry.request("a") == {"a": 1}
+    assert registry.request("a") == '{"a": 1}'
     assert registry.by_plan("plan-a") == ["a"]
     for missing in ("a", "z"):
         with pytest.raises(KeyError):
@@ -172,7 +173,7 @@ def test_a_lease_is_kept_by_renewing_and_runs_out_otherwise(engine: Engine) -> N
     assert (row.state, row.cells_done, row.lease_owner) == ("running", 3, "two")
     assert registry.release("a", "two", {"state": "complete", "certificate": '{"a": 1}'})
     assert registry.claim("three", 999, 10) is None
-    assert registry.certificate("a") == {"a": 1}
+    assert registry.certificate("a") == '{"a": 1}'
     row = registry.run("a")
     assert row is not None
     assert row.certified
@@ -282,7 +283,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(
 def test_a_run_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite"
     store = RunStore(path)
-    store.bind("plan", {})
+    store.bind(PLAN)
     store.close()
     engine = open_database(f"sqlite:///{path}")
     with writing(engine) as connection:
@@ -290,7 +291,7 @@ def test_a_run_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     engine.dispose()
     store = RunStore(path)
     with pytest.raises(InputError, match="newer version"):
-        store.bind("plan", {})
+        store.bind(PLAN)
     store.close()
 
 

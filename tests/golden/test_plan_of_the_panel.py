@@ -27,12 +27,10 @@ def protocol():
 
 @pytest.fixture(scope="module")
 def plan(protocol):
-    members = {
-        bundle.id: tuple(member.name for member in bundle.members)
-        for bundle in map(load_bundle, find_bundles([BUNDLES / "panel"]))
-    }
-    empty = {name: {} for name in protocol.bundles}
-    return fix_plan(protocol, members, empty, dict.fromkeys(protocol.deployments, ""))
+    bundles = [load_bundle(path) for path in find_bundles([BUNDLES / "panel"])]
+    members = {bundle.id: tuple(member.name for member in bundle.members) for bundle in bundles}
+    digests = {bundle.id: bundle.digests for bundle in bundles}
+    return fix_plan(protocol, members, digests, dict.fromkeys(protocol.deployments, ""))
 
 
 def test_the_keys_are_those_that_a_loop_gives(protocol, plan):
@@ -58,8 +56,8 @@ def test_the_samples_are_288_and_2304(plan):
 
 def test_the_digest_covers_the_keys_in_their_order(plan):
     quoted = [f'"{cell.key}"'.encode() for cell in plan.cells]
-    assert plan.statement["cell_root"] == merkle_root(quoted)
-    assert plan.statement["cells"] == 2592
+    assert plan.statement.cell_root == merkle_root(quoted)
+    assert plan.statement.cells == 2592
 
 
 def test_the_follow_up_has_1152_cells(protocol, plan):

@@ -21,7 +21,6 @@ from retire.domain.digests import sha256
 from sink.approvals import Approval, no_approvals, render_approvals
 
 ROOT = Path(__file__).resolve().parents[2]
-HASS = ROOT / ".homeassistant" / "bin" / "hass"
 BUNDLE = ROOT / "bundles" / "panel" / "PRV_L01"
 
 

@@ -23,7 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from retire import wiring
 from retire.bundle import load_bundle
@@ -35,6 +35,9 @@ from retire.runner import wire
 from retire.skill import render
 from retire.wiring import running
 from sink.proposal import RawAnswer
+
+if TYPE_CHECKING:
+    from retire.domain.trace import Trace
 
 PANEL = Path(__file__).resolve().parents[2] / "bundles" / "panel"
 
@@ -254,44 +257,40 @@ def wrapped(name: str, config: Config) -> Deployment:
     return Deployment(EMBEDDED.named(name), config)
 
 
-def counted_as(row: dict[str, Any]) -> str:
-    """Return everything of a row that a count could rest on."""
-    cell, d2, d3 = row["cell"], row["d2"], row["d3"]
-    named = [cell[name] for name in ("sample", "deployment", "bundle", "condition", "member")]
-    stages = [row["d1"]["outcome"], d2["outcome"], d2["reason"], d3["intended"], d3["protected"]]
+def counted_as(trace: Trace) -> str:
+    """Return everything of a trace that a count could rest on."""
+    cell, d2, d3 = trace.cell, trace.d2, trace.d3
+    named = [cell.sample, cell.deployment, cell.bundle, cell.condition, cell.member]
+    stages = [trace.d1.outcome, d2.outcome, d2.reason, d3.intended, d3.protected]
     return json.dumps([*named, *stages])
 
 
 def told(finished: wiring.Finished) -> dict[str, Any]:
     """Return what two runs are compared by, and what else a test wants to know."""
-    rows = [row["body"] for row in finished.evidence.rows]
+    run = finished.run
+    traces = [row.body for row in run.traces]
     return {
-        "outcome_root": finished.outcome_root,
-        "record_root": finished.record_root,
+        "outcome_root": run.traces.outcome_root,
+        "record_root": run.traces.record_root,
         "verdicts": {
-            f"{item.placement.deployment}/{item.placement.condition}": [
-                str(item.verdict),
-                item.statement["predicate"]["gates"],
-            ]
-            for item in finished.certified
+            f"{item.deployment}/{item.condition}": [str(item.verdict), item.gates.as_json()]
+            for item in finished.certificates
         },
-        "counts": Counter(counted_as(row) for row in rows),
-        "findings": [[item.kind, item.where, item.what] for item in finished.findings],
-        "planned": len(finished.prepared.plan.cells),
-        "rows": len(rows),
+        "counts": Counter(counted_as(trace) for trace in traces),
+        "findings": [[item.kind, item.where, item.what] for item in run.findings],
+        "planned": len(run.plan.cells),
+        "rows": len(traces),
         "incomplete": dict(finished.incomplete),
         "attempts": sorted(
             attempt
-            for attempt, cell in finished.evidence.attempts.items()
+            for attempt, cell in run.records.attempts.items()
             if not cell.startswith("development/")
         ),
         "accounted": sorted(
-            attempt for row in rows for attempt in (row["attempt"], *row["earlier_attempts"])
+            attempt for trace in traces for attempt in (trace.attempt, *trace.earlier_attempts)
         ),
-        "deleted": {
-            "/".join(pair): value["deleted"] for pair, value in finished.reductions.items()
-        },
-        "keys": {name: head.key for name, head in finished.evidence.heads.items()},
+        "deleted": {"/".join(pair): value for pair, value in run.deleted.items()},
+        "keys": {name: head.key for name, head in run.records.heads.items()},
     }
 
 

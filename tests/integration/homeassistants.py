@@ -34,7 +34,8 @@ HASS = REPOSITORY / ".homeassistant" / "bin" / "hass"
 EPISODE = "sha256:" + "1" * 64
 
 needs_home_assistant = pytest.mark.skipif(
-    not HASS.exists(), reason="Home Assistant's own environment .homeassistant is not there"
+    not HASS.exists(),
+    reason="Home Assistant's own environment .homeassistant is not there; it needs Python 3.11",
 )
 
 

@@ -24,9 +24,8 @@ from retire.deployments.simulated.deployment import SimulatedDeployment
 from retire.matrix import Protocol
 from retire.service import keeper, shelf, submitting
 from retire.service.assembly import assemble, ready_database
-from retire.service.keeper import KeeperSettings
 from retire.service.server import serve
-from retire.service.settings import ServiceSettings
+from retire.service.settings import KeeperSettings, ServiceSettings
 from retire.service.tokens import new_secret
 from retire.store.registry import Registry
 from retire.wiring import Request, execute, prepare
@@ -198,13 +197,10 @@ def alone(folder: Path, **given: Any) -> dict[str, Any]:
     )
     request = Request(protocol, {bundle: PANEL / bundle}, folder, 16, {bundle: emptied(bundle)})
 
-    async def run() -> Any:
-        return await execute(prepare(request), Silent())
-
     with asyncio.Runner() as runner:
-        finished = runner.run(run())
-    (certified,) = finished.certified
-    payload = base64.b64encode(json.dumps(certified.statement).encode()).decode()
+        finished = runner.run(execute(prepare(request), Silent()))
+    (certificate,) = finished.certificates
+    payload = base64.b64encode(json.dumps(certificate.as_json()).encode()).decode()
     return judged({"payload": payload})
 
 

@@ -66,12 +66,12 @@ def test_a_protected_effect_outside_every_episode_fails_the_run(
 ) -> None:
     out = tmp_path / "run"
     clean = certified(panel, out)
-    assert clean.findings == ()
-    assert clean.certified[0].verdict is Verdict.PASS
-    attempt = next(iter(clean.evidence.attempts)) if known else "f" * 32
+    assert clean.run.findings == ()
+    assert clean.certificates[0].verdict is Verdict.PASS
+    attempt = next(iter(clean.run.records.attempts)) if known else "f" * 32
     act_behind_the_sink(out, attempt)
     again = certified(panel, out)
-    assert {finding.kind for finding in again.findings} == {"stray_effect"}
-    assert attempt in again.findings[0].where
-    assert again.certified[0].verdict is Verdict.FAIL
-    assert again.outcome_root == clean.outcome_root
+    assert {finding.kind for finding in again.run.findings} == {"stray_effect"}
+    assert attempt in again.run.findings[0].where
+    assert again.certificates[0].verdict is Verdict.FAIL
+    assert again.run.traces.outcome_root == clean.run.traces.outcome_root

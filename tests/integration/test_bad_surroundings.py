@@ -11,6 +11,7 @@ import pytest
 
 from retire.domain.errors import InputError
 from retire.store import RunStore
+from tests.contract.test_store_of_runs import PLAN, trace
 from tests.integration.driving import Run, finish, query, run, same
 
 if TYPE_CHECKING:
@@ -116,38 +117,27 @@ def test_a_disk_that_fills_up_for_the_runner_loses_nothing(
     same(finish(out=str(out)), undisturbed)
 
 
-def row(number: int) -> dict[str, Any]:
-    """A trace body with what the store files it under."""
-    return {
-        "cell": {"bundle": "X", "condition": "B1", "member": "authorized"},
-        "d1": {"outcome": "proposal"},
-        "d2": {"outcome": "unmediated", "reason": ""},
-        "d3": {"protected": False},
-        "n": number,
-    }
-
-
 async def test_nothing_is_stored_behind_a_row_that_was_lost(tmp_path: Path) -> None:
     """A later row would chain to nothing; the store takes no more until it is opened again."""
     path = tmp_path / "run.sqlite"
     store = RunStore(path)
-    store.bind("plan", {})
+    store.bind(PLAN)
     async with store:
-        await store.traced("a", row(1))
+        await store.traced(trace(1))
         with pytest.raises(InputError):
-            await store.traced("a", row(2))
+            await store.traced(trace(1))
         with pytest.raises(InputError):
-            await store.traced("b", row(3))
+            await store.traced(trace(3))
     store.close()
     again = RunStore(path)
-    again.bind("plan", {})
-    assert again.done() == {"a"}
+    again.bind(PLAN)
+    assert again.done() == {trace(1).cell.cell.key}
     async with again:
-        await again.traced("b", row(3))
+        await again.traced(trace(3))
     rows = list(again.traces())
     again.close()
-    assert [row["seq"] for row in rows] == [1, 2]
-    assert rows[1]["prev"] == rows[0]["hash"]
+    assert [row.seq for row in rows] == [1, 2]
+    assert rows[1].prev == rows[0].hash
 
 
 @pytest.mark.parametrize("size", [45_000, 80_000, 160_000])

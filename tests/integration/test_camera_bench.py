@@ -17,7 +17,6 @@ from retire.domain.cell import Condition
 from retire.runner.camera_record import Status
 from tests.integration.camera_home import (
     BUNDLE,
-    HASS,
     ROOT,
     Camera,
     Home,
@@ -26,12 +25,10 @@ from tests.integration.camera_home import (
     write_secret,
 )
 from tests.integration.camera_rig import bench_rig, in_session
+from tests.integration.homeassistants import needs_home_assistant
 from tests.unit.camera.streams import sha
 
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(not HASS.exists(), reason="no Home Assistant is installed here"),
-]
+pytestmark = [pytest.mark.integration, needs_home_assistant]
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +139,7 @@ async def test_a_camera_that_is_unplugged_leaves_no_evidence(home, instance, tmp
         assert 0 < found.frames < 80
         assert found.reason
         # What was seen before it is not forgotten.
-        assert found.d3["protected"]
+        assert found.d3.protected
         denied = await rig.record(member="invalid_authority")
         assert denied.status is Status.INCOMPLETE
         assert "log" in denied.reason
@@ -172,7 +169,7 @@ async def test_a_camera_that_shows_nothing_live_leaves_no_evidence(home, tmp_pat
             found = await rig.record()
             assert found.status is Status.INCOMPLETE, mode
             assert words in found.reason, mode
-            assert (found.d3["complete"], found.d3["protected"]) == (False, False), mode
+            assert (found.d3.complete, found.d3.protected) == (False, False), mode
         home.camera.behave("live")
         assert (await rig.record()).status is Status.COMPLETE
 
@@ -253,7 +250,7 @@ async def test_the_two_doors_lead_to_the_same_camera(home, instance, tmp_path):
         for condition in (Condition.B2, Condition.B4):
             assert (await rig.record(condition)).status is Status.COMPLETE
         leak = await rig.record(Condition.B2, "invalid_authority")
-        assert leak.d3["protected"]
+        assert leak.d3.protected
         closing = await rig.bench.close()
         assert closing["sweep"]["stray"] == []
 

@@ -84,7 +84,7 @@ async def test_an_unapproved_contract_sends_nothing(tmp_path):
         (tmp_path / "approvals.yaml").write_text("schema: retire.approvals/v1\napprovals: []\n")
         async with bench_rig(instance, tmp_path / "state") as rig:
             found = await rig.record()
-        assert (found.d2["outcome"], found.eligible) == ("deny", False)
+        assert (found.d2.outcome, found.eligible) == ("deny", False)
         assert home.requests == []
 
 

@@ -232,7 +232,7 @@ CASES: dict[str, tuple[Callable[[Place], Done], tuple[str, ...]]] = {
         ("--seed", "-3"),
     ),
     "two bundles with one id": (two_with_one_id, ("PRV_L01", "same id")),
-    "a damaged certificate": (cut_certificate, ("plain-B4.json", "cannot be read")),
+    "a damaged certificate": (cut_certificate, ("plain-B4.json", "no JSON")),
     "no certificate": (lambda at: retire("verify", at.bundle), ("PRV_L01", "no certificate")),
     "keys that are none": (
         lambda at: retire("verify", small_certificate()[0], "--trust", at.bundle / "SKILL.md"),
@@ -246,7 +246,7 @@ CASES: dict[str, tuple[Callable[[Place], Done], tuple[str, ...]]] = {
     "a key file that is no key": (unreadable_key, ("certifier.key", "no Ed25519 key")),
     "keys of a folder that is no run": (
         lambda at: retire("keys", "--run", at.bundle),
-        ("seal.json", "missing"),
+        ("plan.json", "missing"),
     ),
     "counts that are none": (
         lambda at: retire("certify", "--counts", at.bundle / "SKILL.md"),

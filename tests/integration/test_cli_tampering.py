@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from securesystemslib.dsse import Envelope
+from securesystemslib.signer import CryptoSigner
 
 from retire.certify.certificate import LIVE_TYPE
-from retire.certify.envelope import sign_statement
-from retire.domain.digests import digest_of
+from retire.certify.envelope import PAYLOAD_TYPE
+from retire.domain.digests import canonical, digest_of
 from tests.integration.commands import (
     Done,
     certify,
@@ -245,7 +247,11 @@ def sign_anew(run: Path, change: Callable[[dict[str, Any]], object]) -> None:
     path = run / "certificates" / NAME
     statement = statement_of(path)
     change(statement)
-    path.write_text(json.dumps(sign_statement(statement, Ed25519PrivateKey.generate())))
+    key = Ed25519PrivateKey.generate()
+    envelope = Envelope(canonical(statement), PAYLOAD_TYPE, {})
+    envelope.sign(CryptoSigner(key))
+    signer = {"ed25519": key.public_key().public_bytes_raw().hex()}
+    path.write_text(json.dumps({**envelope.to_dict(), "signer": signer}))
 
 
 def claim_live_model(statement: dict[str, Any]) -> None:
@@ -262,13 +268,17 @@ def change_identity(statement: dict[str, Any]) -> None:
 
 FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], tuple[str, ...]]] = {
     "another verdict": (lambda it: it["predicate"].update(verdict="fail"), ("verdict",)),
-    "gates left out": (lambda it: it["predicate"].pop("gates"), ("gates",)),
-    "something added": (lambda it: it["predicate"].update(safe="yes"), ("safe",)),
     "a live model claimed": (claim_live_model, ("evidence",)),
     "another model claimed": (change_identity, ("deployment",)),
     "another world claimed": (lambda it: it["predicate"].update(world="house"), ("world",)),
-    "another type": (lambda it: it.update(_type="other"), ("form",)),
 }
+
+NO_CERTIFICATES: dict[str, tuple[Callable[[dict[str, Any]], object], tuple[str, ...]]] = {
+    "gates left out": (lambda it: it["predicate"].pop("gates"), ("predicate.gates",)),
+    "something added": (lambda it: it["predicate"].update(safe="yes"), ("predicate.safe",)),
+    "another type": (lambda it: it.update(_type="other"), ("_type",)),
+}
+"""What is refused before anything is compared, by the path in the document."""
 
 
 @pytest.fixture(scope="module")
@@ -282,7 +292,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> dict[str, 
         shutil.copytree(original, run)
         change(run)
         calls[name] = lambda run=run: retire("verify", run / "certificates" / NAME)
-    for name, (forge, _) in FORGERIES.items():
+    for name, (forge, _) in {**FORGERIES, **NO_CERTIFICATES}.items():
         run = tmp_path_factory.mktemp("forged") / "run"
         shutil.copytree(original, run)
         sign_anew(run, forge)
@@ -290,11 +300,11 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory, keys: Path) -> dict[str, 
     return side_by_side(calls)
 
 
-@pytest.mark.parametrize("name", [*CHANGES, *FORGERIES])
+@pytest.mark.parametrize("name", [*CHANGES, *FORGERIES, *NO_CERTIFICATES])
 def test_every_change_is_found_and_named(name: str, verdicts: dict[str, Done]) -> None:
     done = verdicts[name]
-    assert done.code == 1, done
-    _, words = {**CHANGES, **FORGERIES}[name]
+    assert done.code == (2 if name in NO_CERTIFICATES else 1), done
+    _, words = {**CHANGES, **FORGERIES, **NO_CERTIFICATES}[name]
     for word in words:
         assert word in done.said, done
     assert "intact" not in done.said

@@ -14,7 +14,7 @@ from hardware.homeassistant.errors import HomeAssistantError, RefusedError, Unau
 from hardware.homeassistant.websocket import Connection
 from retire.domain.cell import Mediation
 from retire.domain.errors import IncompleteError
-from retire.runner.attempt import lost_decision
+from retire.runner.attempt import decision_of, lost_decision
 from retire.runner.processes import running_programs
 from tests.integration.homeassistants import (
     PANEL,
@@ -36,6 +36,10 @@ pytestmark = [
 ]
 
 LOCK = "lock.front_door"
+
+
+def lost(reply: dict[str, Any], mediation: Mediation) -> str:
+    return lost_decision(decision_of(reply, mediation))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +125,7 @@ async def test_an_unavailable_entity_is_not_called_and_loses_the_attempt(
     reply = await door.propose(Mediation.CANONICAL)
     assert reply["act"]["status"] == "refused"
     assert "unavailable" in reply["act"]["detail"]
-    assert lost_decision(reply).startswith("the world failed")
+    assert lost(reply, Mediation.CANONICAL).startswith("the world failed")
 
 
 async def test_a_record_that_changed_since_the_freeze_is_a_deny(
@@ -210,7 +214,7 @@ async def test_a_token_that_ends_in_mid_run_loses_the_attempt(tmp_path: Path, na
             assert time.monotonic() - began < 25
             if name == "sink":
                 assert reply["act"]["status"] == "refused"
-                assert lost_decision(reply).startswith("the world failed")
+                assert lost(reply, Mediation.DIRECT).startswith("the world failed")
                 assert not seen["protected"]
             else:
                 assert not seen["complete"]
@@ -224,7 +228,7 @@ async def test_a_house_that_dies_in_mid_run_is_incomplete_with_a_reason(tmp_path
             home.kill()
             began = time.monotonic()
             reply = await door.propose(Mediation.DIRECT)
-            assert lost_decision(reply)
+            assert lost(reply, Mediation.DIRECT)
             seen = await door.end()
             assert not seen["complete"]
             assert seen["reason"]

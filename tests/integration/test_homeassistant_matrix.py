@@ -74,43 +74,44 @@ async def test_the_boundary_holds_where_the_prompt_alone_does_not(
     )
     finished = await wiring.execute(wiring.prepare(request), Quiet())
     assert finished.incomplete == {}
-    assert list(finished.findings) == []
+    assert finished.run.findings == ()
 
-    rows = [row["body"] for row in finished.evidence.rows]
-    assert len(rows) == 12 * 3 * 4
+    traces = [row.body for row in finished.run.traces]
+    assert len(traces) == 12 * 3 * 4
     leaks: dict[str, set[str]] = defaultdict(set)
     used: Counter[str] = Counter()
-    for row in rows:
-        condition, member, bundle = (row["cell"][key] for key in ("condition", "member", "bundle"))
-        if member in INVALID and row["d3"]["protected"]:
+    for trace in traces:
+        condition, member, bundle = trace.cell.condition, trace.cell.member, trace.cell.bundle
+        if member in INVALID and trace.d3.protected:
             leaks[condition].add(bundle)
-        if member == "authorized" and row["d3"]["intended"]:
+        if member == "authorized" and trace.d3.intended:
             used[condition] += 1
-        assert row["d3"]["evidence_class"] in {"related_state_read", "event_read"}
+        assert trace.d3.evidence_class in {"related_state_read", "event_read"}
         frozen = next(item for item in loaded[bundle].members if item.name == member)
-        assert row["snapshot"] == frozen.snapshot_digest
+        assert trace.snapshot == frozen.snapshot_digest
     assert leaks["B2"] == set(BUNDLES)
     assert leaks["B4"] == set()
     assert used["B2"] >= 9
     assert used["B4"] >= 9
 
-    boundary = next(item for item in finished.certified if item.placement.condition is Condition.B4)
-    predicate = boundary.statement["predicate"]
-    assert predicate["world"] == "home_assistant"
-    assert predicate["reread_before_acting"]["acts"] == used["B4"]
-    assert float(predicate["reread_before_acting"]["largest_gap_milliseconds"]) > 0
+    boundary = next(item for item in finished.certificates if item.condition is Condition.B4)
+    reread = boundary.predicate.reread_before_acting
+    assert boundary.predicate.world == "home_assistant"
+    assert reread is not None
+    assert reread.acts == used["B4"]
+    assert float(reread.largest_gap_milliseconds or 0) > 0
     # The stub world is another plan: the same folder does not go on in it.
     with pytest.raises(InputError, match="another plan"):
         await wiring.execute(wiring.prepare(replace(request, home_assistant=None)), Quiet())
 
-    acted = [row["d2"]["act"] for row in rows if (row["d2"]["act"] or {}).get("status") == "done"]
+    acted = [it.d2.act for it in traces if it.d2.act is not None and it.d2.act.status == "done"]
     assert acted
-    assert all("records read at most" in act["detail"] for act in acted)
+    assert all("records read at most" in act.detail for act in acted)
     everything = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
     for program in ("world", "sink", "observer"):
         token = home.token(program).encode()
         assert not any(token in path.read_bytes() for path in everything)
-    assert json.dumps(rows).count("Bearer") == 0
+    assert "Bearer" not in (tmp_path / "run" / "traces.jsonl").read_text()
 
 
 async def test_the_command_line_sets_the_house_up_and_reads_it(home: RunningHome) -> None:

@@ -12,7 +12,7 @@ from retire.bundle import find_bundles
 from retire.certify.accounting import leaking_members
 from retire.certify.gates import Verdict
 from retire.domain.cell import Condition, Sample
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.matrix import Protocol, load_protocol
 from retire.wiring import Finished, Request, execute, prepare
 from tests.silent import Silent
@@ -20,7 +20,7 @@ from tests.silent import Silent
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from retire.certify.certifying import Certified
+    from retire.certify.certificate import Certificate
     from retire.domain.outcome import Outcome
 
 pytestmark = pytest.mark.integration
@@ -41,11 +41,10 @@ def of(finished: Finished, condition: Condition) -> list[Outcome]:
     return [o for o in finished.run.outcomes if o.cell.condition is condition]
 
 
-def certificate(finished: Finished, deployment: str, condition: str) -> Certified:
-    for item in finished.certified:
-        if (item.placement.deployment, str(item.placement.condition)) == (deployment, condition):
-            return item
-    raise AssertionError((deployment, condition))
+def certificate(finished: Finished, deployment: str, condition: str) -> Certificate:
+    found = finished.certificate_of(deployment, Condition(condition))
+    assert found is not None, (deployment, condition)
+    return found
 
 
 def test_every_declared_cell_is_there_once_and_fits_its_records(finished: Finished) -> None:
@@ -54,7 +53,7 @@ def test_every_declared_cell_is_there_once_and_fits_its_records(finished: Finish
     assert samples == {Sample.TASK_VALUE: 288, Sample.AUDIT: 2304 + 1152}
     assert len(primary) == 2592
     assert all(o.complete for o in finished.run.outcomes)
-    assert finished.findings == ()
+    assert finished.run.findings == ()
     assert finished.incomplete == {}
 
 
@@ -65,42 +64,40 @@ def test_no_protected_effect_passes_a_boundary(finished: Finished) -> None:
 
 def test_every_bundle_leaks_under_the_reduction(finished: Finished) -> None:
     leaking = {leak.bundle for leak in leaking_members(of(finished, Condition.B2))}
-    assert leaking == set(finished.prepared.bundles)
+    assert leaking == set(finished.run.bundles)
     assert len(leaking) == 12
 
 
 def test_the_four_profiles_exercise_every_verdict(finished: Finished) -> None:
-    leaks = certificate(finished, "eager", "B2").gates
+    leaks = certificate(finished, "eager", "B2")
     assert leaks.verdict is Verdict.FAIL
-    assert leaks.utility.passes
-    assert not leaks.authority.passes
+    assert leaks.predicate.failed_gates == ("authority",)
 
-    refuses = certificate(finished, "heedful", "B4").gates
+    refuses = certificate(finished, "heedful", "B4")
     assert refuses.verdict is Verdict.FAIL
-    assert refuses.authority.passes
-    assert not refuses.utility.passes
+    assert refuses.predicate.failed_gates == ("utility",)
     missed = [
         o
         for o in of(finished, Condition.B4)
         if o.cell.deployment == "heedful" and o.cell.authorized and not o.intended
     ]
-    assert {o.d1 for o in missed} == {D1.REFUSAL}
+    assert {o.d1 for o in missed} == {D1Outcome.REFUSAL}
 
-    assert certificate(finished, "plain", "B4").gates.verdict is Verdict.PASS
-    tight = certificate(finished, "plain", "B5").gates
-    assert (tight.verdict, tight.utility.headroom) == (Verdict.PASS, 0)
+    assert certificate(finished, "plain", "B4").verdict is Verdict.PASS
+    tight = certificate(finished, "plain", "B5")
+    assert (tight.verdict, tight.gates.utility.headroom) == (Verdict.PASS, 0)
 
 
 def test_exact_binding_fails_where_a_model_adds_an_optional_parameter(finished: Finished) -> None:
-    canonical = certificate(finished, "eager", "B5").gates
-    exact = certificate(finished, "eager", "B6").gates
+    canonical = certificate(finished, "eager", "B5")
+    exact = certificate(finished, "eager", "B6")
     assert canonical.verdict is Verdict.PASS
     assert exact.verdict is Verdict.FAIL
-    assert exact.authority.passes
+    assert exact.gates.authority.passes
     denied = {
         (o.cell.bundle, o.reason, o.parameter)
         for o in of(finished, Condition.B6)
-        if o.cell.deployment == "eager" and o.cell.authorized and o.d2 is D2.DENY
+        if o.cell.deployment == "eager" and o.cell.authorized and o.d2 is D2Outcome.DENY
     }
     assert ("PRV_L05", "parameter_mismatch", "range_days") in denied
 
@@ -111,14 +108,14 @@ def test_an_act_in_the_free_band_is_allowed_on_an_invalid_member_and_is_no_harm(
     banded = [
         o
         for o in of(finished, Condition.B4)
-        if not o.cell.authorized and o.d2 is D2.ALLOW and o.basis == "free_band"
+        if not o.cell.authorized and o.d2 is D2Outcome.ALLOW and o.basis == "free_band"
     ]
     assert banded
     assert not any(o.protected for o in banded)
 
 
 def test_invalid_outputs_stay_in_the_denominator(finished: Finished) -> None:
-    invalid = [o for o in finished.run.outcomes if o.d1 is D1.INVALID]
+    invalid = [o for o in finished.run.outcomes if o.d1 is D1Outcome.INVALID]
     assert invalid
-    assert {o.d2 for o in invalid} == {D2.NOT_REACHED}
+    assert {o.d2 for o in invalid} == {D2Outcome.NOT_REACHED}
     assert all(o.d1_rule for o in invalid)

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -160,7 +161,8 @@ def await_server(port: int) -> None:
 def test_the_readme_section_does_what_it_says(skills: dict[str, Path], tmp_path: Path) -> None:
     started, *asked = [block.strip() for block in blocks("Certify in your pipeline")]
     assert len(asked) == 2
-    for name in (".venv", "bundles", "deploy"):
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    for name in ("bundles", "deploy"):
         (tmp_path / name).symlink_to(REPOSITORY / name)
     shutil.copy(skills["leaking"], tmp_path / "candidate.md")
     port = free_port()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from tests.unit.service.fake_keeper import FakeKeeper, House
 from tests.unit.service.living import living
 
 if TYPE_CHECKING:
+    from retire.certify.envelope import SignedEnvelope
     from retire.service.port import RunRow, Submission
 
 pytestmark = pytest.mark.integration
@@ -39,7 +39,8 @@ class QuickKeeper(FakeKeeper):
         super().__post_init__()
         self.start("t-admin")
         self.finish("r1")
-        self.rows[RUN] = replace(self.rows["r1"], id=RUN, certificate=CERTIFICATE)
+        named = {"id": RUN, "certificate": CERTIFICATE}
+        self.rows[RUN] = self.rows["r1"].model_copy(update=named)
         self.told[RUN] = self.told["r1"]
 
     async def submit(
@@ -49,7 +50,7 @@ class QuickKeeper(FakeKeeper):
         self.finish(run.id)
         return self.rows[run.id], new
 
-    async def certificate(self, certificate: str, owner: str | None) -> object:
+    async def certificate(self, certificate: str, owner: str | None) -> SignedEnvelope:
         wanted = f"k-{RUN}" if certificate == CERTIFICATE else certificate
         return await super().certificate(wanted, owner)
 

@@ -13,9 +13,11 @@ import pytest
 from sqlalchemy import text
 
 from retire.domain.errors import IncompleteError, InputError
+from retire.domain.run_state import RunState
 from retire.service.assembly import utc_now
-from retire.service.keeper import KeeperSettings, RunKeeper
-from retire.service.port import ConflictError, RunRow, RunState, Submission, TraceFilter
+from retire.service.keeper import RunKeeper
+from retire.service.port import ConflictError, RunRow, Submission, TraceFilter
+from retire.service.settings import KeeperSettings
 from retire.store.database import migrate, open_database
 from retire.store.registry import Registry
 from tests.databases import KINDS, fresh_database
@@ -32,7 +34,6 @@ pytestmark = pytest.mark.integration
 
 ME = "t-me"
 GIVEN = Submission("PRV_L01", None, emptied("PRV_L01"), "plain", "B4", 10, 1, 1)
-GOING_ON = {RunState.QUEUED, RunState.RUNNING}
 
 
 class Place:
@@ -85,7 +86,7 @@ async def until(keeper: RunKeeper, run: str, holds: Callable[[RunRow], bool]) ->
 
 
 async def ended(keeper: RunKeeper, run: str) -> RunRow:
-    return await until(keeper, run, lambda row: row.state not in GOING_ON)
+    return await until(keeper, run, lambda row: not row.state.going_on)
 
 
 # -- the usual end ---------------------------------------------------------------------------
@@ -102,10 +103,10 @@ async def test_a_run_ends_with_what_it_gives_alone_and_can_be_verified_and_purge
             assert (row.state, row.cells_done, row.error) == (RunState.COMPLETE, 8, None)
             assert row.stages["d1_proposal"] + row.stages["d1_refusal"] == 8
             envelope = await keeper.certificate(row.id, ME)
-            assert judged(dict(envelope)) == expected
+            assert judged(envelope.as_json()) == expected
             # Both runs have the same plan; each certificate belongs to one of them.
             told = await keeper.verify(envelope)
-            assert (told["run"], told["intact"], told["problems"]) == (run.id, True, [])
+            assert (told.run, told.intact, told.problems) == (run.id, True, ())
         traces = await keeper.traces(first.id, ME, TraceFilter(), 0, 500)
         assert len(traces) == 8
         with pytest.raises(KeyError):
@@ -115,10 +116,10 @@ async def test_a_run_ends_with_what_it_gives_alone_and_can_be_verified_and_purge
             await keeper.purge(first.id, ME)
         assert first.id not in place.folders()
         purged = await keeper.traces(first.id, ME, TraceFilter(), 0, 500)
-        assert all(row["body"]["answer"] is None for row in purged)
-        assert [row["hash"] for row in purged] == [row["hash"] for row in traces]
+        assert all(row.body.answer is None for row in purged)
+        assert [row.hash for row in purged] == [row.hash for row in traces]
         assert await keeper.certificate(first.id, ME) == envelope
-        assert not (await keeper.verify(envelope))["intact"]
+        assert not (await keeper.verify(envelope)).intact
         await keeper.purge(second.id, ME)
         with pytest.raises(InputError, match="purged"):
             await keeper.verify(envelope)
@@ -294,7 +295,7 @@ async def test_a_server_that_is_told_to_stop_gives_its_runs_back_at_once(
     async with place.working(lease_seconds=3600) as keeper:
         row = await ended(keeper, run.id)
         assert (row.state, row.cells_done) == (RunState.COMPLETE, 400)
-        assert judged(dict(await keeper.certificate(run.id, ME))) == expected
+        assert judged((await keeper.certificate(run.id, ME)).as_json()) == expected
 
 
 async def test_a_database_that_drops_every_connection_ends_no_run(tmp_path: Path) -> None:
@@ -311,7 +312,7 @@ async def test_a_database_that_drops_every_connection_ends_no_run(tmp_path: Path
             connection.execute(drop)
         row = await ended(keeper, run.id)
         assert (row.state, row.cells_done) == (RunState.COMPLETE, 480), row.error
-        assert judged(dict(await keeper.certificate(run.id, ME))) == expected
+        assert judged((await keeper.certificate(run.id, ME)).as_json()) == expected
     place.engine.dispose()
 
 

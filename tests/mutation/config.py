@@ -19,7 +19,7 @@ PROSE = (
     r'^\s*f?"[^"]* [^"]*",?$',
     r"\b(where|mend)=",
     # The remark that goes with a reason or a rule; the reason or rule itself is a constant.
-    r'^\s*yield Finding\(".*, ',
+    r'^\s*yield Finding\.of\(".*, ',
 )
 """Lines that are left alone: words for people, which the tests do not fix."""
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retire.deployments.envelope import Reading, StreamedTurn, read_body
-from retire.deployments.events import EventReader
+from retire.deployments.envelope import EventReader, Reading, StreamedTurn, read_body
 from retire.deployments.json_text import Unreadable
 from sink.proposal import RawAnswer, parse
 
@@ -99,7 +98,7 @@ def test_one_piece_streamed_or_not_is_read_alike(message, finish, count, reading
     assert (whole is None) == (flow is None)
     if whole is not None and flow is not None:
         assert parse(whole.answer) == parse(flow.answer)
-        assert whole.reasoning == flow.reasoning
+        assert whole.served.reasoning == flow.served.reasoning
 
 
 @settings(max_examples=300, deadline=None)

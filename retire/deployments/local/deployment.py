@@ -10,19 +10,21 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from retire.deployments.configuration import OpenAIConfiguration
 from retire.deployments.local.server import NOT_INSTALLED, PROMPT_CACHE_MIB
 from retire.deployments.local.weights import digest_of_file
 from retire.deployments.openai_endpoint import OpenAIDeployment
 from retire.deployments.port import DeploymentFault
+from retire.domain.evidence import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from retire.deployments.configuration import LocalConfiguration
-    from retire.deployments.port import Call, Completion
+    from retire.deployments.port import Call, Completion, Identity
+    from retire.prompts import ToolSchema
 
 _READY_SECONDS = 120.0
 _STOP_SECONDS = 5.0
@@ -39,7 +41,7 @@ class LocalDeployment:
         weights: The GGUF file.
     """
 
-    evidence = "live_model"
+    evidence = Evidence.LIVE_MODEL
     concurrency: int | None = 1
 
     def __init__(self, configuration: LocalConfiguration, weights: Path) -> None:
@@ -55,7 +57,7 @@ class LocalDeployment:
         self._turn = asyncio.Lock()
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Identity:
         """The weights by digest, and how they are used."""
         return self._configuration.identity_with(self._weights_digest())
 
@@ -79,7 +81,7 @@ class LocalDeployment:
         await self._stop()
 
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema], call: Call
     ) -> Completion:
         """Ask the server, alone; a server that died is started again and asked once more.
 
@@ -97,7 +99,7 @@ class LocalDeployment:
                 return await self._asked(messages, tools, call)
 
     async def _asked(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema], call: Call
     ) -> Completion:
         if self._endpoint is None:
             raise DeploymentFault(f"deployment {self.name} was not opened")

@@ -4,7 +4,7 @@
 ``PROFILES`` the embedded panel. It models nobody; its numbers are fixtures.
 """
 
-from retire.deployments.simulated.profiles import PROFILES, Profile, profile_named
+from retire.deployments.simulated.profiles import PROFILES, Profile
 from retire.deployments.simulated.reader import propose
 from retire.deployments.simulated.reading import RuleReading, read_rules, rule_holds
 
@@ -12,7 +12,6 @@ __all__ = [
     "PROFILES",
     "Profile",
     "RuleReading",
-    "profile_named",
     "propose",
     "read_rules",
     "rule_holds",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.deployments.port import Completion
 from retire.deployments.simulated.reader import propose
+from retire.domain.evidence import Evidence
+from retire.prompts import tools_json
 from sink.proposal import RawAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from retire.deployments.port import Call
+    from retire.deployments.port import Call, Identity
     from retire.deployments.simulated.profiles import Profile
+    from retire.prompts import ToolSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +27,14 @@ class SimulatedDeployment:
     profile: Profile
 
     @property
-    def identity(self) -> Mapping[str, Any]:
+    def identity(self) -> Identity:
         """The reader and its profile; every probability in thousandths."""
         return {"provider": "simulated", "model": self.name, "profile": asdict(self.profile)}
 
     @property
-    def evidence(self) -> str:
+    def evidence(self) -> Evidence:
         """Simulated: fixtures that exercise the method, not a model."""
-        return "simulated"
+        return Evidence.SIMULATED
 
     @property
     def concurrency(self) -> int | None:
@@ -45,8 +48,8 @@ class SimulatedDeployment:
         """Hold nothing."""
 
     async def propose(
-        self, messages: Sequence[Mapping[str, str]], tools: Sequence[Mapping[str, Any]], call: Call
+        self, messages: Sequence[Mapping[str, str]], tools: Sequence[ToolSchema], call: Call
     ) -> Completion:
         """Answer at once."""
-        text = propose(messages, tools, call.seed, self.profile)
+        text = propose(messages, tools_json(tools), call.seed, self.profile)
         return Completion(RawAnswer(mode="json", text=text, finish_reason="stop"))

@@ -1,15 +1,15 @@
-"""Profiles: how a simulated deployment acts on what it has read.
+"""Profiles: how a simulated deployment acts on what it has read, and the draws by which it does.
 
 The numbers are fixtures built to exercise every verdict; they replicate no model.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+import hashlib
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from retire.domain.digests import digest_of
 from retire.domain.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,11 +57,6 @@ class Profile:
         """Return the chances per thousand by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "name"}
 
-    @property
-    def digest(self) -> str:
-        """Digest of name and chances."""
-        return digest_of(asdict(self))
-
 
 _COLUMNS: Final = tuple(field.name for field in fields(Profile))
 _TABLE: Final = (
@@ -78,14 +73,16 @@ PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(
 """The embedded panel of four, by name."""
 
 
-def profile_named(name: str) -> Profile:
-    """Return an embedded profile.
+def per_thousand(seed: int, salt: str) -> int:
+    """Return a uniform draw of 0 to 999 from SHA-256 of seed and salt.
 
-    Raises:
-        InputError: There is no profile of that name.
+    A salt names a kind of choice and its ordinal, never an id, a name or a text, so that renaming
+    things in a bundle changes no draw.
     """
-    if name not in PROFILES:
-        raise InputError(
-            f"no simulated profile is named {name!r}", mend=f"Choose one of {', '.join(PROFILES)}."
-        )
-    return PROFILES[name]
+    digest = hashlib.sha256(f"{seed}/{salt}".encode()).digest()
+    return int.from_bytes(digest[:8]) * 1000 >> 64
+
+
+def happens(seed: int, salt: str, chance: int) -> bool:
+    """Say whether a choice with a chance per thousand falls out as yes."""
+    return per_thousand(seed, salt) < chance

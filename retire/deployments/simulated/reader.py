@@ -12,33 +12,30 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from retire.deployments.simulated.answers import broken, proposal, refusal
-from retire.deployments.simulated.arguments import (
+from retire.deployments.simulated.calls import (
+    TARGET,
+    Tool,
     Value,
     bound_of,
+    broken,
+    choices,
+    choose_target,
+    choose_tool,
     default_of,
     is_number,
+    proposal,
+    read_tools,
+    refusal,
     requested,
     speaks_of,
     stated,
     unit_of,
 )
-from retire.deployments.simulated.choosing import (
-    TARGET,
-    Tool,
-    choices,
-    choose_target,
-    choose_tool,
-    read_tools,
-)
-from retire.deployments.simulated.draws import happens, per_thousand
 from retire.deployments.simulated.expectations import NEGATIVE_ANSWERS, POSITIVE_STATUS, grant_holds
-from retire.deployments.simulated.prompt import Prompt, read_prompt
-from retire.deployments.simulated.reading import RuleReading, read_rules
-from retire.deployments.simulated.scope import is_boundary_statement
-from retire.deployments.simulated.snapshots import mapping_of, text_of, time_of
-from retire.deployments.simulated.splitting import split_text
-from retire.deployments.simulated.wording import normalise, word_set
+from retire.deployments.simulated.profiles import happens, per_thousand
+from retire.deployments.simulated.reading import RuleReading, is_boundary_statement, read_rules
+from retire.deployments.simulated.snapshots import Prompt, mapping_of, read_prompt, text_of, time_of
+from retire.deployments.simulated.wording import normalise, split_text, word_set
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

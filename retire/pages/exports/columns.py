@@ -5,13 +5,21 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
+
+from retire.domain.trace import ProposalStage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from retire.bundle import Bundle
     from retire.domain.cell import Cell
-    from retire.wiring.stored_cells import StoredCell
+    from retire.domain.trace import D1, D2, D3, Trace
+    from retire.verify.run import StoredCell
+    from sink.proposal import RawAnswer
+
+Value: TypeAlias = "str | bool | int | Mapping[str, bool] | None"
+"""What a column holds."""
 
 SCHEMA = "retire.cells/v1"
 
@@ -111,33 +119,42 @@ class Known:
     truths: Mapping[str, bool]
 
 
-def flat(stored: StoredCell, known: Known) -> dict[str, Any]:
+def truths_of(bundles: Mapping[str, Bundle]) -> dict[tuple[str, str], Mapping[str, bool]]:
+    """Return the truth value of every predicate, by bundle and member, as the proofs have them."""
+    return {
+        (key, member.name): member.proof.after if member.proof else dict.fromkeys(names, True)
+        for key, bundle in bundles.items()
+        for names in [[predicate.id for predicate in bundle.contract.predicates]]
+        for member in bundle.members
+    }
+
+
+def flat(stored: StoredCell, known: Known) -> dict[str, Value]:
     """Return one row: a value for every column, None where the run says nothing.
 
     A cell without evidence has nulls, never "no effect"; a leak that was sighted stays sighted.
     """
-    row = dict.fromkeys(column.name for column in COLUMNS)
+    row: dict[str, Value] = dict.fromkeys(column.name for column in COLUMNS)
     row |= _declared(stored.cell, known)
     if stored.row is None:
         return row | _effects(stored.cell, complete=False, intended=False, protected=stored.leaked)
-    body = stored.row["body"]
+    trace, times = stored.row.body, stored.row.body.microseconds
     return row | {
-        **_seen(stored.cell, body["d3"]),
-        **_proposed(body["d1"]),
-        **_decided(body["d2"]),
-        **{
-            f"{name}_us": value
-            for name, value in body["microseconds"].items()
-            if f"{name}_us" in row
-        },
-        **_answered(body["answer"]),
-        **_named(body),
-        "chain_position": stored.row["seq"],
-        "row_hash": stored.row["hash"],
+        **_seen(stored.cell, trace.d3),
+        **_proposed(trace.d1),
+        **_decided(trace.d2),
+        "freeze_us": times.freeze,
+        "deployment_us": times.deployment,
+        "decision_us": times.decision,
+        "observation_us": times.observation,
+        **_answered(trace.answer),
+        **_named(trace),
+        "chain_position": stored.row.seq,
+        "row_hash": stored.row.hash,
     }
 
 
-def _declared(cell: Cell, known: Known) -> dict[str, Any]:
+def _declared(cell: Cell, known: Known) -> dict[str, Value]:
     return {
         "cell": cell.key,
         "sample": str(cell.sample),
@@ -154,7 +171,7 @@ def _declared(cell: Cell, known: Known) -> dict[str, Any]:
     }
 
 
-def _effects(cell: Cell, *, complete: bool, intended: bool, protected: bool) -> dict[str, Any]:
+def _effects(cell: Cell, *, complete: bool, intended: bool, protected: bool) -> dict[str, Value]:
     seen = intended if complete else None
     harm = protected if complete or protected else None
     return {
@@ -166,32 +183,24 @@ def _effects(cell: Cell, *, complete: bool, intended: bool, protected: bool) -> 
     }
 
 
-def _seen(cell: Cell, d3: Mapping[str, Any]) -> dict[str, Any]:
+def _seen(cell: Cell, d3: D3) -> dict[str, Value]:
     return {
-        **_effects(
-            cell,
-            complete=bool(d3["complete"]),
-            intended=bool(d3["intended"]),
-            protected=bool(d3["protected"]),
-        ),
-        "evidence_class": d3["evidence_class"],
-        "other_changes": d3.get("other_changes"),
-        "leaked_before": bool(d3.get("leaked_in_earlier_attempt")),
+        **_effects(cell, complete=d3.complete, intended=d3.intended, protected=d3.protected),
+        "evidence_class": d3.evidence_class,
+        "other_changes": d3.other_changes,
+        "leaked_before": d3.leaked_in_earlier_attempt,
     }
 
 
-def _proposed(d1: Mapping[str, Any]) -> dict[str, Any]:
-    arguments = d1.get("arguments")
-    return {
-        "proposal": d1["outcome"],
-        "proposal_rule": d1["rule"] or None,
-        "proposal_tool": d1.get("tool"),
-        "proposal_arguments": None if arguments is None else arguments_json(arguments),
-        "proposal_words": d1.get("text"),
-    }
+def _proposed(d1: D1) -> dict[str, Value]:
+    said: dict[str, Value] = {"proposal": d1.outcome, "proposal_rule": d1.rule or None}
+    if not isinstance(d1, ProposalStage):
+        return {**said, "proposal_words": d1.text}
+    arguments = arguments_json(d1.arguments)
+    return {**said, "proposal_tool": d1.tool, "proposal_arguments": arguments}
 
 
-def arguments_json(arguments: Mapping[str, Any]) -> str:
+def arguments_json(arguments: Mapping[str, str | bool]) -> str:
     """Return a trace's arguments as JSON text; its marked decimals become exact numbers."""
     entries = (
         f"{json.dumps(name, ensure_ascii=False)}: {_scalar_json(value)}"
@@ -207,38 +216,42 @@ def _scalar_json(value: object) -> str:
     return json.dumps(value[1:] if isinstance(value, str) else value, ensure_ascii=False)
 
 
-def _decided(d2: Mapping[str, Any]) -> dict[str, Any]:
-    act = d2["act"]
+def _decided(d2: D2) -> dict[str, Value]:
     return {
-        "decision": d2["outcome"],
-        "decision_basis": d2["basis"] or None,
-        "decision_reason": d2["reason"] or None,
-        "decision_parameter": d2["parameter"] or None,
-        "decision_detail": d2["detail"] or None,
-        "predicates": dict(d2["predicates"]) or None,
-        "act_status": None if act is None else act["status"],
+        "decision": str(d2.outcome),
+        "decision_basis": d2.basis or None,
+        "decision_reason": d2.reason or None,
+        "decision_parameter": d2.parameter or None,
+        "decision_detail": d2.detail or None,
+        "predicates": d2.predicates or None,
+        "act_status": None if d2.act is None else d2.act.status,
     }
 
 
-def _answered(answer: Mapping[str, Any]) -> dict[str, Any]:
-    calls = answer["tool_calls"]
+def _answered(answer: RawAnswer) -> dict[str, Value]:
     return {
-        "answer_text": answer["text"],
-        "answer_tool_calls": json.dumps(calls, ensure_ascii=False) if calls else None,
-        "answer_finish_reason": answer["finish_reason"],
-        "answer_tokens": answer["completion_tokens"],
+        "answer_text": answer.text,
+        "answer_tool_calls": calls_json(answer) or None,
+        "answer_finish_reason": answer.finish_reason,
+        "answer_tokens": answer.completion_tokens,
     }
 
 
-def _named(body: Mapping[str, Any]) -> dict[str, Any]:
+def calls_json(answer: RawAnswer) -> str:
+    """Return the tool calls of an answer as JSON text, empty if there is none."""
+    calls = answer.model_dump(mode="json")["tool_calls"]
+    return json.dumps(calls, ensure_ascii=False, sort_keys=True) if calls else ""
+
+
+def _named(trace: Trace) -> dict[str, Value]:
     return {
-        "prompt_digest": body["prompt"],
-        "answer_digest": body["answer_digest"],
-        "snapshot_digest": body["snapshot"],
-        "contract_digest": body["contract"],
-        "effect_digest": body["effect"],
-        "episode": body["episode"],
-        "seed": body["seed"],
-        "attempt": body["attempt"],
-        "earlier_attempts": len(body["earlier_attempts"]),
+        "prompt_digest": trace.prompt,
+        "answer_digest": trace.answer_digest,
+        "snapshot_digest": trace.snapshot,
+        "contract_digest": trace.contract,
+        "effect_digest": trace.effect,
+        "episode": trace.episode,
+        "seed": trace.seed,
+        "attempt": trace.attempt,
+        "earlier_attempts": len(trace.earlier_attempts),
     }

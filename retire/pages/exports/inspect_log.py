@@ -26,9 +26,9 @@ from inspect_ai.log import (
 from inspect_ai.model import ModelUsage
 
 from retire.domain.errors import InputError
+from retire.pages.exports.columns import truths_of
 from retire.pages.exports.inspect_sample import COMPLETION, LEAK, model_name, sample_of
 from retire.pages.phrases import CONDITIONS, DOORS, evidence_words
-from retire.wiring.stored_cells import truths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalSample
 
     from retire.domain.cell import Cell, Condition
-    from retire.wiring.stored_cells import StoredCells
+    from retire.verify.run import SealedRun
 
 _WHOLE = "all cells"
 
 
-def write_inspect(run: StoredCells, path: Path) -> tuple[Path, ...]:
+def write_inspect(run: SealedRun, path: Path) -> tuple[Path, ...]:
     """Write a run as Inspect AI logs; returns the files.
 
     Args:
@@ -83,7 +83,7 @@ def _write(log: EvalLog, target: Path) -> None:
         ) from error
 
 
-def _log(run: StoredCells, name: str, cells: Sequence[Cell]) -> EvalLog:
+def _log(run: SealedRun, name: str, cells: Sequence[Cell]) -> EvalLog:
     samples = list(_samples(run, name, cells))
     when = run.sealed_at.isoformat()
     return EvalLog(
@@ -99,7 +99,7 @@ def _log(run: StoredCells, name: str, cells: Sequence[Cell]) -> EvalLog:
     )
 
 
-def _spec(run: StoredCells, name: str, cells: Sequence[Cell]) -> EvalSpec:
+def _spec(run: SealedRun, name: str, cells: Sequence[Cell]) -> EvalSpec:
     protocol = run.plan.protocol
     identity = run.plan.digest.removeprefix("sha256:")[:16]
     deployments = sorted({cell.deployment for cell in cells})
@@ -115,12 +115,12 @@ def _spec(run: StoredCells, name: str, cells: Sequence[Cell]) -> EvalSpec:
         dataset=EvalDataset(name=protocol.name, samples=len(ids), sample_ids=ids),
         model=model_name(model),
         config=EvalConfig(epochs=protocol.repetitions),
-        tags=[run.evidence],
+        tags=[str(run.evidence)],
         metadata={
             "evidence": evidence_words(run.evidence),
             "plan_digest": run.plan.digest,
-            "outcome_root": run.outcome_root,
-            "record_root": run.record_root,
+            "outcome_root": run.traces.outcome_root,
+            "record_root": run.traces.record_root,
             "conditions": {
                 str(item): _condition_words(item) for item in sorted({c.condition for c in cells})
             },
@@ -139,7 +139,7 @@ def _sample_id(cell: Cell, log: str) -> str:
     return f"{cell.sample}/{cell.deployment}/{cell.condition}/{member}"
 
 
-def _samples(run: StoredCells, log: str, cells: Sequence[Cell]) -> Iterator[EvalSample]:
+def _samples(run: SealedRun, log: str, cells: Sequence[Cell]) -> Iterator[EvalSample]:
     truths = truths_of(run.bundles)
     for stored in run.cells(cells):
         cell = stored.cell

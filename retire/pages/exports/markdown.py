@@ -7,17 +7,18 @@ or a reference to an issue.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.pages.deleted import support_words
-from retire.pages.exports.reading import read_judged
-from retire.pages.phrases import CONDITIONS, UNKNOWN, evidence_words, headroom
+from retire.pages.exports.subject import blocked_clauses, bundle_of
+from retire.pages.phrases import CONDITIONS, evidence_words
 from retire.pages.text import Column, in_markdown, shortened, table
+from retire.pages.verdict import NO_FIT, finding_words, gate_rows
+from retire.pages.words import stated_leaks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from retire.pages.exports.reading import Blocked, Judged
+    from retire.certify.certificate import Certificate
+    from retire.pages.exports.subject import Blocked
     from retire.skill import SkillDocument
 
 _SHOWN = 20
@@ -25,37 +26,32 @@ _LONG = 240
 _TICKS = re.compile("`+")
 
 
-def markdown_comment(statement: Mapping[str, Any], skill: SkillDocument) -> str:
+def markdown_comment(certificate: Certificate, skill: SkillDocument) -> str:
     """Return a certificate as Markdown; lists are cut, so that any comment holds it.
 
     Args:
-        statement: The signed in-toto Statement.
+        certificate: The certificate.
         skill: The full skill it is about.
 
     Raises:
-        InputError: Not a statement about this skill.
+        InputError: It is not about this skill.
     """
-    judged = read_judged(statement, skill)
-    unit = f"{code(judged.bundle)} for {code(judged.deployment)}"
-    what = f"{judged.condition} ({CONDITIONS[judged.condition]})"
+    unit = f"{code(bundle_of(certificate, skill))} for {code(certificate.deployment)}"
+    predicate, condition = certificate.predicate, certificate.condition
+    leaks = [
+        f"{code(it.member)}: {it.effects} of {it.asked} repetitions"
+        for it in stated_leaks(certificate, {})
+    ]
+    findings = [code(finding_words(it)) for it in predicate.findings]
     parts = [
-        f"## {str(judged.verdict).upper()}: {unit}, {what}",
-        f"> {in_markdown(evidence_words(judged.evidence))}",
-        _gates(judged),
-        *_list(
-            "Protected effects on invalid requests",
-            [
-                f"{code(it.member)}: {it.effects} of {judged.repetitions} repetitions"
-                for it in judged.leaks
-            ],
-        ),
-        *_list("Clauses that may not go", [_clause(blocked) for blocked in judged.blocked]),
-        *_list("Not met", [code(entry) for entry in judged.item.gates.unmet]),
-        *_list(
-            "Records and traces do not fit together",
-            [code(f"{it.kind}, {it.where}: {it.what}") for it in judged.findings],
-        ),
-        f"Plan {code(judged.plan_digest)}, outcomes {code(judged.outcome_root)}.",
+        f"## {str(certificate.verdict).upper()}: {unit}, {condition} ({CONDITIONS[condition]})",
+        f"> {in_markdown(evidence_words(certificate.evidence))}",
+        table([Column("gate"), Column("state"), Column("counts")], gate_rows(certificate)),
+        *_list("Protected effects on invalid requests", leaks),
+        *_list("Clauses that may not go", list(map(_clause, blocked_clauses(certificate, skill)))),
+        *_list("Not met", list(map(code, predicate.unmet))),
+        *_list(NO_FIT.capitalize(), findings),
+        f"Plan {code(predicate.plan.digest)}, outcomes {code(predicate.outcome_root)}.",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -67,25 +63,6 @@ def code(text: str) -> str:
     fence = "`" * (longest + 1)
     # One space at each end is taken away by the reader, and keeps ticks at the ends apart.
     return f"{fence} {line} {fence}" if longest or not line else f"{fence}{line}{fence}"
-
-
-def _gates(judged: Judged) -> str:
-    utility, authority = judged.item.gates.utility, judged.item.gates.authority
-    counts = (
-        f"{_known(utility.candidate)} of {utility.n} authorized, full skill "
-        f"{_known(utility.full)}, margin {judged.margin_points} points, "
-        f"headroom {headroom(utility.headroom)}"
-    )
-    effects = f"{_known(authority.effects)} protected effects in {authority.n} invalid cells"
-    rows = [
-        ["utility", "open" if utility.passes else "shut", counts],
-        ["authority", "open" if authority.passes else "shut", effects],
-    ]
-    return table([Column("gate"), Column("state"), Column("counts")], rows)
-
-
-def _known(count: int | None) -> str:
-    return UNKNOWN if count is None else str(count)
 
 
 def _clause(blocked: Blocked) -> str:

@@ -6,28 +6,28 @@ The library pyarrow is optional: only the command that needs it imports this mod
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it has no stubs
 from pyarrow import parquet
 
-from retire.pages.exports.columns import COLUMNS, SCHEMA, Kind, Known, flat
+from retire.pages.exports.columns import COLUMNS, SCHEMA, Kind, Known, flat, truths_of
 from retire.pages.phrases import evidence_words
 from retire.runner.folder import write_filled
-from retire.wiring.stored_cells import truths_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import IO
 
-    from retire.wiring.stored_cells import StoredCells
+    from retire.pages.exports.columns import Value
+    from retire.verify.run import SealedRun
 
 ROWS_AT_ONCE = 2048
 """Rows of a row group; only one group is held in memory."""
 
 
-def write_parquet(run: StoredCells, path: Path) -> int:
+def write_parquet(run: SealedRun, path: Path) -> int:
     """Write every declared cell of a run; returns the number of rows.
 
     Args:
@@ -61,24 +61,24 @@ def write_parquet(run: StoredCells, path: Path) -> int:
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
     write_filled(path, fill)
-    return len(run)
+    return len(run.plan.cells)
 
 
-def file_metadata(run: StoredCells) -> dict[str, str]:
+def file_metadata(run: SealedRun) -> dict[str, str]:
     """Return what the file says of the run it came from."""
     return {
         "retire.schema": SCHEMA,
         "retire.plan_digest": run.plan.digest,
-        "retire.outcome_root": run.outcome_root,
-        "retire.record_root": run.record_root,
-        "retire.evidence": run.evidence,
+        "retire.outcome_root": run.traces.outcome_root,
+        "retire.record_root": run.traces.record_root,
+        "retire.evidence": str(run.evidence),
         "retire.evidence_words": evidence_words(run.evidence),
-        "retire.cells": str(len(run)),
+        "retire.cells": str(len(run.plan.cells)),
         "retire.cells_without_evidence": str(run.missing),
     }
 
 
-def _rows(run: StoredCells) -> Iterator[Mapping[str, Any]]:
+def _rows(run: SealedRun) -> Iterator[dict[str, Value]]:
     truths = truths_of(run.bundles)
     known = {
         (key, member.name): Known(bundle.card.family, member.predicate, truths[key, member.name])

@@ -8,16 +8,17 @@ from urllib.parse import quote
 
 from retire.certify.gates import Verdict
 from retire.pages.deleted import support_words
-from retire.pages.exports.reading import read_judged
+from retire.pages.exports.subject import blocked_clauses, bundle_of
 from retire.pages.phrases import evidence_words
 from retire.pages.text import plain, quoted
+from retire.pages.verdict import finding_words, utility_lost
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import PurePath
 
+    from retire.certify.certificate import Certificate
     from retire.domain.clause import Clause
-    from retire.pages.exports.reading import Blocked, Judged
+    from retire.pages.exports.subject import Blocked
     from retire.skill import SkillDocument
 
 SCHEMA = (
@@ -27,7 +28,7 @@ _LINE = re.compile(r"\r\n|\r|\n")
 _ESCAPES = {"{": "{{", "}": "}}", "[": "\\[", "]": "\\]", "\\": "\\\\"}
 
 
-def sarif_log(statement: Mapping[str, Any], skill: SkillDocument, path: PurePath) -> dict[str, Any]:
+def sarif_log(certificate: Certificate, skill: SkillDocument, path: PurePath) -> dict[str, Any]:
     """Return a certificate as a SARIF log.
 
     A clause whose removal leaked is an ``error``; one whose removal nothing tested is a
@@ -35,41 +36,34 @@ def sarif_log(statement: Mapping[str, Any], skill: SkillDocument, path: PurePath
     notifications of the invocation.
 
     Args:
-        statement: The signed in-toto Statement.
+        certificate: The certificate.
         skill: The full skill it is about.
         path: The full ``SKILL.md``, relative to the root of the sources or absolute.
 
     Raises:
-        InputError: Not a statement about this skill.
+        InputError: It is not about this skill.
     """
-    judged = read_judged(statement, skill)
-    rules = sorted({blocked.rule for blocked in judged.blocked})
+    bundle = bundle_of(certificate, skill)
+    blocked = blocked_clauses(certificate, skill)
+    rules = sorted({it.rule for it in blocked})
     run = {
-        "tool": {
-            "driver": {
-                "name": "retire",
-                "rules": [_rule(name) for name in rules],
-            }
-        },
+        "tool": {"driver": {"name": "retire", "rules": [_rule(name) for name in rules]}},
         "invocations": [
             {
-                "executionSuccessful": judged.verdict is not Verdict.INCOMPLETE,
-                "toolExecutionNotifications": _notifications(judged),
+                "executionSuccessful": certificate.verdict is not Verdict.INCOMPLETE,
+                "toolExecutionNotifications": _notifications(certificate),
             }
         ],
         "artifacts": [{"location": _artifact(path), "roles": ["analysisTarget"]}],
         "columnKind": "unicodeCodePoints",
-        "results": [
-            _result(judged, blocked, rules.index(blocked.rule), skill, path)
-            for blocked in judged.blocked
-        ],
+        "results": [_result(certificate, it, rules.index(it.rule), skill, path) for it in blocked],
         "properties": {
-            "verdict": str(judged.verdict),
-            "evidence": judged.evidence,
-            "bundle": judged.bundle,
-            "deployment": plain(judged.deployment),
-            "condition": str(judged.condition),
-            "planDigest": judged.plan_digest,
+            "verdict": str(certificate.verdict),
+            "evidence": str(certificate.evidence),
+            "bundle": bundle,
+            "deployment": plain(certificate.deployment),
+            "condition": str(certificate.condition),
+            "planDigest": certificate.predicate.plan.digest,
         },
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -92,7 +86,7 @@ def _rule(name: str) -> dict[str, Any]:
 
 
 def _result(
-    judged: Judged, blocked: Blocked, index: int, skill: SkillDocument, path: PurePath
+    certificate: Certificate, blocked: Blocked, index: int, skill: SkillDocument, path: PurePath
 ) -> dict[str, Any]:
     start = "Its removal leaks. " if blocked.leaks else "Nothing shows that it may go. "
     said = f"{quoted(blocked.clause.text)} {start}{support_words(blocked.support)}"
@@ -101,7 +95,9 @@ def _result(
         "ruleIndex": index,
         "level": "error" if blocked.leaks else "warning",
         "kind": "fail",
-        "message": _message(f"{said} Deployment {judged.deployment}, {judged.condition}."),
+        "message": _message(
+            f"{said} Deployment {certificate.deployment}, {certificate.condition}."
+        ),
         "locations": [
             {
                 "physicalLocation": {
@@ -134,15 +130,14 @@ def _artifact(path: PurePath) -> dict[str, Any]:
     return {"uri": quote(path.as_posix()), "uriBaseId": "%SRCROOT%"}
 
 
-def _notifications(judged: Judged) -> list[dict[str, Any]]:
-    gates = judged.item.gates
-    level = "error" if judged.verdict is not Verdict.PASS else "note"
-    notes = [(level, f"Verdict: {judged.verdict}.")]
-    if not gates.utility.passes and gates.utility.difference is not None:
-        counts = f"{gates.utility.candidate} of {gates.utility.n}, full skill {gates.utility.full}"
-        notes.append(("error", f"The utility gate is shut: {counts} authorized requests."))
-    notes += [("error", f"Not met: {entry}") for entry in gates.unmet]
-    notes += [("error", f"{it.kind}, {it.where}: {it.what}") for it in judged.findings]
-    if not judged.ships:
-        notes.append(("warning", evidence_words(judged.evidence)))
+def _notifications(certificate: Certificate) -> list[dict[str, Any]]:
+    predicate, evidence = certificate.predicate, certificate.evidence
+    level = "error" if certificate.verdict is not Verdict.PASS else "note"
+    notes = [(level, f"Verdict: {certificate.verdict}.")]
+    if lost := utility_lost(certificate):
+        notes.append(("error", lost))
+    notes += [("error", f"Not met: {entry}") for entry in predicate.unmet]
+    notes += [("error", finding_words(it)) for it in predicate.findings]
+    if not evidence.ships:
+        notes.append(("warning", evidence_words(evidence)))
     return [{"level": level, "message": _message(text)} for level, text in notes]

@@ -70,6 +70,11 @@ def envelope(run_id: str, name: str) -> str:
     return f"{certificate(run_id, name)}/envelope.json"
 
 
+def verification(run_id: str, name: str) -> str:
+    """Return the address that verifies a certificate and gives the result alone."""
+    return f"{certificate(run_id, name)}/verification"
+
+
 def compare(query: Mapping[str, object]) -> str:
     """Return the address of a comparison."""
     return with_query(f"{ROOT}/compare", query)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.certify.joining import OBSERVER, RECORD_OF
-from retire.domain.cell import AUTHORIZED, Mediation
+from retire.domain.cell import AUTHORIZED
+from retire.domain.trace import ProposalStage
 from retire.pages.html import addresses
-from retire.pages.html.cell_parts import Decided, Predicate, Proposed, Seen, Step, Timing, Told
 from retire.pages.html.filters import INVALID, YES, TraceFilter
 from retire.pages.html.prompt_parts import prompt_of, shown_messages
-from retire.pages.html.trace_list import TraceLine, trace_line
+from retire.pages.html.trace_list import trace_line
 from retire.pages.phrases import CONDITIONS, DOORS
 from retire.pages.traces import (
     argument_words,
@@ -24,17 +24,60 @@ from retire.pages.traces import (
 from sink.contract import evaluate, read_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from counterfactuals.generate import Member
     from retire.domain.cell import Cell
+    from retire.domain.trace import D1, D2, D3, Microseconds, Trace, TraceRow
     from retire.pages.html.index import Row
+    from retire.pages.html.prompt_parts import ShownMessage
     from retire.pages.html.review import Review
+    from retire.pages.html.trace_list import TraceLine
+    from sink.proposal import RawAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A way from this cell to another; ``href`` is empty where there is none."""
+
+    name: str
+    key: str
+    label: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """One governing fact and its value in this cell's snapshot."""
+
+    id: str
+    value: bool
+    detail: str
+    flipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Time spent in one stage; ``share`` of all stages in thousandths."""
+
+    stage: str
+    microseconds: int
+    share: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInput:
+    """What the model was told."""
+
+    request: str
+    flipped: str
+    messages: tuple[ShownMessage, ...]
+    tools: str
+    rerenders: bool
+    twin: str
 
 
 @dataclass(frozen=True, slots=True)
 class CellPage:
-    """Everything of one cell."""
+    """Everything of one cell: its trace, and of the three stages what is said in words."""
 
     id: str
     title: str
@@ -42,10 +85,18 @@ class CellPage:
     cell: Cell
     meaning: str
     line: TraceLine
-    told: Told
-    proposed: Proposed
-    decided: Decided
-    seen: Seen
+    trace: Trace
+    told: ModelInput
+    proposed: str
+    calls: str
+    ended: tuple[tuple[str, str], ...]
+    parsed: str
+    door: str
+    decided: str
+    predicates: tuple[Predicate, ...]
+    act: str
+    seen: str
+    sighted: tuple[tuple[str, str], ...]
     timings: tuple[Timing, ...]
     digests: tuple[tuple[str, str], ...]
     signatures: tuple[tuple[str, str, str, str], ...]
@@ -54,10 +105,9 @@ class CellPage:
     list_href: str
     diff_href: str
     run_href: str
-    wanted: TraceFilter
 
 
-def cell_page(review: Review, row: Row, trace: Mapping[str, Any], wanted: TraceFilter) -> CellPage:
+def cell_page(review: Review, row: Row, trace: TraceRow, wanted: TraceFilter) -> CellPage:
     """Return the page of one cell.
 
     Args:
@@ -66,9 +116,11 @@ def cell_page(review: Review, row: Row, trace: Mapping[str, Any], wanted: TraceF
         trace: The whole trace row.
         wanted: The list through which previous and next step.
     """
-    body, cell = trace["body"], row.cell
+    body, cell = trace.body, row.cell
     bundle = review.bundles[cell.bundle]
     member = bundle.member(cell.member)
+    condition = str(cell.condition)
+    judged = review.certificate_of(cell.deployment, condition) is not None
     return CellPage(
         id=review.id,
         title=review.title,
@@ -76,170 +128,121 @@ def cell_page(review: Review, row: Row, trace: Mapping[str, Any], wanted: TraceF
         cell=cell,
         meaning=CONDITIONS[cell.condition],
         line=trace_line(review, row),
-        told=_told(review, cell, member, str(body["prompt"])),
-        proposed=_proposed(body),
-        decided=_decided(review, cell, body["d2"], member),
-        seen=_seen(review, cell, body["d3"]),
-        timings=_timings(body.get("microseconds", {})),
+        trace=body,
+        told=_told(review, cell, member, body.prompt),
+        proposed=proposed_words(body.d1),
+        calls=_json([call.model_dump() for call in body.answer.tool_calls]),
+        ended=_ended(body.answer),
+        parsed=_parsed(body.d1),
+        door=DOORS[cell.condition.mediation],
+        decided=door_words(body.d2),
+        predicates=_predicates(review, cell, body.d2, member),
+        act=_json(body.d2.act.as_json() if body.d2.act else None),
+        seen=seen_words(bundle, body.d3),
+        sighted=_sighted(body.d3),
+        timings=_timings(body.microseconds),
         digests=_digests(trace),
         signatures=_signatures(review, cell),
         steps=_steps(review, row, wanted),
         twins=_twins(review, cell),
         list_href=addresses.traces(review.id, wanted, after=max(0, row.seq - 1)),
         diff_href=""
-        if str(cell.condition) not in review.plan.protocol.conditions
-        else addresses.diff(review.id, cell.deployment, cell.bundle, cell.condition),
-        run_href=_run_address(review, cell),
-        wanted=wanted,
+        if condition not in review.plan.protocol.conditions
+        else addresses.diff(review.id, cell.deployment, cell.bundle, condition),
+        run_href=addresses.run(review.id, *((cell.deployment, condition) if judged else ())),
     )
 
 
-def _run_address(review: Review, cell: Cell) -> str:
-    if review.certificate_of(cell.deployment, str(cell.condition)) is None:
-        return addresses.run(review.id)
-    return addresses.run(review.id, cell.deployment, str(cell.condition))
-
-
-def _told(review: Review, cell: Cell, member: Member, digest: str) -> Told:
+def _told(review: Review, cell: Cell, member: Member, digest: str) -> ModelInput:
     prompt = prompt_of(review, cell)
-    twin = _compared_with(review, cell)
-    return Told(
+    # An authorized cell has no twin to differ from.
+    twin = None if cell.authorized else review.twin_of(cell)
+    return ModelInput(
         request=review.bundles[cell.bundle].tasks.locked.request,
         flipped=flipped_words(review.bundles[cell.bundle], member),
         messages=shown_messages(prompt, prompt_of(review, twin) if twin else None),
         tools="\n".join(json.dumps(tool, indent=2, ensure_ascii=False) for tool in prompt.tools),
-        digest=digest,
         rerenders=prompt.digest == digest,
         twin=twin.member if twin else "",
     )
 
 
-def _compared_with(review: Review, cell: Cell) -> Cell | None:
-    """Return the matched authorized twin; an authorized cell has none to differ from."""
-    return None if cell.authorized else review.twin_of(cell)
+def _json(value: object) -> str:
+    """Return JSON for people; empty for nothing."""
+    return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) if value else ""
 
 
-def _proposed(body: Mapping[str, Any]) -> Proposed:
-    answer, d1 = body["answer"] or {}, body["d1"]
-    calls = answer.get("tool_calls") or []
+def _ended(answer: RawAnswer) -> tuple[tuple[str, str], ...]:
     named = ("mode", "finish_reason", "completion_tokens", "max_tokens")
-    purged = body["answer"] is None
-    return Proposed(
-        outcome=str(d1["outcome"]),
-        words="the answer was purged" if purged else proposed_words(d1),
-        answer=str(answer.get("text") or ""),
-        calls=json.dumps(calls, indent=2, ensure_ascii=False) if calls else "",
-        ended=tuple((name, str(answer[name])) for name in named if answer.get(name) is not None),
-        parsed=_parsed(d1),
-        rule=str(d1["rule"]),
-        purged=purged,
-    )
+    values = [(name, getattr(answer, name)) for name in named]
+    return tuple((name, str(value)) for name, value in values if value is not None)
 
 
-def _parsed(d1: Mapping[str, Any]) -> str:
-    if "tool" not in d1:
+def _parsed(d1: D1) -> str:
+    if not isinstance(d1, ProposalStage):
         return ""
     arguments = ",\n".join(
         f"    {json.dumps(name, ensure_ascii=False)}: {argument_words(value)}"
-        for name, value in sorted(d1["arguments"].items())
+        for name, value in sorted(d1.arguments.items())
     )
     inside = f"{{\n{arguments}\n  }}" if arguments else "{}"
-    tool = json.dumps(d1["tool"], ensure_ascii=False)
+    tool = json.dumps(d1.tool, ensure_ascii=False)
     return f'{{\n  "tool": {tool},\n  "arguments": {inside}\n}}'
 
 
-def _decided(review: Review, cell: Cell, d2: Mapping[str, Any], member: Member) -> Decided:
+def _predicates(review: Review, cell: Cell, d2: D2, member: Member) -> tuple[Predicate, ...]:
     contract = review.bundles[cell.bundle].contract
-    recorded: Mapping[str, Any] = d2["predicates"]
-    read = evaluate(contract, read_snapshot(member.snapshot))
-    predicates = tuple(
+    return tuple(
         Predicate(
             id=item.id,
-            value=bool(recorded.get(item.id, item.value)),
+            value=d2.predicates.get(item.id, item.value),
             detail=item.detail,
             flipped=item.id == member.predicate,
         )
-        for item in read
-    )
-    act = d2.get("act")
-    return Decided(
-        outcome=str(d2["outcome"]),
-        door=DOORS[cell.condition.mediation],
-        words=door_words(d2),
-        reason=str(d2["reason"]),
-        detail=str(d2["detail"]),
-        parameter=str(d2["parameter"]),
-        basis=str(d2["basis"]),
-        predicates=predicates,
-        recorded=bool(recorded),
-        act=json.dumps(act, indent=2, ensure_ascii=False, sort_keys=True) if act else "",
-        reached=d2["outcome"] != "not_reached",
+        for item in evaluate(contract, read_snapshot(member.snapshot))
     )
 
 
-_SEEN = {
-    "evidence_class": "Evidence class",
-    "other_changes": "Other changes",
-    "journal": "Journal entries",
-    "last_seq": "Last journal number",
-    "protected_seqs": "Numbers of protected changes",
-    "reason": "Reason",
-}
-
-
-def _seen(review: Review, cell: Cell, d3: Mapping[str, Any]) -> Seen:
-    rows = [
-        (label, str(d3[name]))
-        for name, label in _SEEN.items()
-        if d3.get(name) not in (None, "", [])
-    ]
-    return Seen(
-        words=seen_words(review.bundles[cell.bundle], d3),
-        evidence_class=str(d3["evidence_class"]).replace("_", " "),
-        complete=bool(d3["complete"]),
-        intended=bool(d3["intended"]),
-        protected=bool(d3["protected"]),
-        earlier=bool(d3.get("leaked_in_earlier_attempt")),
-        rows=tuple(rows),
+def _sighted(d3: D3) -> tuple[tuple[str, str], ...]:
+    rows = (
+        ("Evidence class", d3.evidence_class),
+        ("Other changes", d3.other_changes),
+        ("Journal entries", d3.journal),
+        ("Last journal number", d3.last_seq),
+        ("Numbers of protected changes", list(d3.protected_seqs)),
+        ("Reason", d3.reason),
     )
+    return tuple((label, str(value)) for label, value in rows if value not in ("", []))
 
 
-def _timings(spent: Mapping[str, int]) -> tuple[Timing, ...]:
-    whole = sum(spent.values()) or 1
-    order = ("freeze", "deployment", "decision", "observation")
-    known = [name for name in order if name in spent]
-    return tuple(Timing(name, spent[name], 1000 * spent[name] // whole) for name in known)
+def _timings(spent: Microseconds) -> tuple[Timing, ...]:
+    stages: dict[str, int] = dict(spent)
+    whole = sum(stages.values()) or 1
+    return tuple(Timing(name, value, 1000 * value // whole) for name, value in stages.items())
 
 
-def _digests(trace: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    body = trace["body"]
-    rows = [
-        (name, str(body[part]))
-        for name, part in (
-            ("Prompt", "prompt"),
-            ("Raw answer", "answer_digest"),
-            ("Snapshot", "snapshot"),
-            ("Contract", "contract"),
-            ("Effect file", "effect"),
-            ("Episode", "episode"),
-        )
-        if part in body
-    ]
-    for name, stage in (("Door's record", "d2"), ("Observer's record", "d3")):
-        record = body[stage].get("record")
-        if record:
-            rows.append((f"{name}, entry {record.get('seq', '?')}", str(record["hash"])))
-    rows.append(("This trace", str(trace["hash"])))
-    rows.append(("Trace before it", str(trace["prev"])))
-    rows.append(("Attempt", f"{body['attempt']} (number {body['attempt_number']})"))
-    return tuple(rows)
+def _digests(row: TraceRow) -> tuple[tuple[str, str], ...]:
+    body = row.body
+    records = (("Door's record", body.d2.record), ("Observer's record", body.d3.record))
+    return (
+        ("Prompt", body.prompt),
+        ("Raw answer", body.answer_digest),
+        ("Snapshot", body.snapshot),
+        ("Contract", body.contract),
+        ("Effect file", body.effect),
+        ("Episode", body.episode),
+        *((f"{name}, entry {entry.seq}", entry.hash) for name, entry in records if entry),
+        ("This trace", row.hash),
+        ("Trace before it", row.prev),
+        ("Attempt", f"{body.attempt} (number {body.attempt_number})"),
+    )
 
 
 def _signatures(review: Review, cell: Cell) -> tuple[tuple[str, str, str, str], ...]:
     """Return who signed the heads that cover this cell: record, numbers, key, signature."""
-    wanted = (RECORD_OF[Mediation(cell.condition.mediation)], OBSERVER)
+    wanted = (RECORD_OF[cell.condition.mediation], OBSERVER)
     return tuple(
-        (name, f"up to entry {head['seq']}", str(head["key"]), str(head["signature"]))
+        (name, f"up to entry {head.seq}", head.key, head.signature)
         for name, head in review.heads.items()
         if name in wanted
     )
@@ -249,7 +252,7 @@ def _steps(review: Review, row: Row, wanted: TraceFilter) -> tuple[Step, ...]:
     index = review.index
     leaks = TraceFilter(member=INVALID, protected=YES)
     leak = index.next(leaks, row.seq) or index.next(leaks, 0)
-    found: Sequence[tuple[str, str, str, Row | None]] = (
+    found: tuple[tuple[str, str, str, Row | None], ...] = (
         ("twin", "t", _twin_label(row.cell), _twin_row(review, row.cell)),
         ("repetition", "r", "Next repetition", _next_repetition(review, row.cell)),
         ("leak", "l", "Next leak", None if leak is None or leak.seq == row.seq else leak),

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from retire.pages.html import addresses
+from retire.pages.html.trace_list import trace_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from retire.domain.outcome import Outcome
+    from retire.domain.evidence import Evidence
     from retire.pages.html.index import Row
     from retire.pages.html.review import Review
+    from retire.pages.html.trace_list import TraceLine
 
 PAGE = 100
 """Rows of one page."""
@@ -40,23 +42,10 @@ class ShownSide:
     deployment: str
     deployments: tuple[str, ...]
     run_href: str
-    plan_digest: str
-    evidence: str
+    evidence: Evidence
     leaks: int
     done: int
     cells: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outcomes:
-    """What one side's cell came to; ``href`` is empty where there is no trace."""
-
-    d1: str
-    d2: str
-    reason: str
-    completed: bool
-    protected: bool
-    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +53,8 @@ class ComparedLine:
     """The same cell on both sides."""
 
     place: tuple[str, ...]
-    left: Outcomes | None
-    right: Outcomes | None
+    left: TraceLine | None
+    right: TraceLine | None
     differs: bool
 
 
@@ -147,8 +136,8 @@ def _line(
     one, other = ours.get(place), theirs.get(place)
     return ComparedLine(
         place=tuple(str(part) for part in place),
-        left=_outcomes(left, one),
-        right=_outcomes(right, other),
+        left=trace_line(left.review, one) if one else None,
+        right=trace_line(right.review, other) if other else None,
         differs=_compared(one) != _compared(other),
     )
 
@@ -156,22 +145,8 @@ def _line(
 def _compared(row: Row | None) -> tuple[object, ...]:
     if row is None:
         return ()
-    it: Outcome = row.outcome
-    return (it.d1, it.d1_rule, it.d2, it.reason, it.complete, it.intended, it.protected)
-
-
-def _outcomes(side: Side, row: Row | None) -> Outcomes | None:
-    if row is None:
-        return None
     it = row.outcome
-    return Outcomes(
-        str(it.d1),
-        str(it.d2),
-        it.reason or it.d1_rule,
-        it.complete and it.intended,
-        it.protected,
-        addresses.cell(side.review.id, row.seq),
-    )
+    return (it.d1, it.d1_rule, it.d2, it.reason, it.complete, it.intended, it.protected)
 
 
 def _shown(side: Side, rows: Iterable[Row]) -> ShownSide:
@@ -183,7 +158,6 @@ def _shown(side: Side, rows: Iterable[Row]) -> ShownSide:
         deployment=side.deployment,
         deployments=review.plan.protocol.deployments,
         run_href=addresses.run(review.id),
-        plan_digest=review.plan.digest,
         evidence=review.evidence,
         leaks=sum(it.protected and not it.cell.authorized for it in outcomes),
         done=sum(it.complete and it.intended and it.cell.authorized for it in outcomes),

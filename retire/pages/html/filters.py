@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from retire.domain.cell import AUTHORIZED, Condition, Sample
+from retire.domain.cell import Condition, Sample
 from retire.domain.errors import InputError
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 from sink.decision import Reason
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ YES, NO = "yes", "no"
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "sample": tuple(Sample),
     "condition": tuple(Condition),
-    "d1": tuple(D1),
-    "d2": tuple(D2),
+    "d1": tuple(D1Outcome),
+    "d2": tuple(D2Outcome),
     "reason": tuple(Reason),
     "completed": (YES, NO),
     "protected": (YES, NO),
@@ -149,8 +149,3 @@ def check_names(query: Mapping[str, Any], known: tuple[str, ...]) -> None:
                 where=name[:80],
                 mend=f"Known: {', '.join(known)}" if known else "This page takes none",
             )
-
-
-def invalid_members(members: tuple[str, ...]) -> tuple[str, ...]:
-    """Return members without the authorized one."""
-    return tuple(name for name in members if name != AUTHORIZED)

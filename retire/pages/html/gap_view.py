@@ -12,8 +12,8 @@ from retire.pages.html import addresses
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from retire.certify.certifying import Certified
-    from retire.certify.support import ClauseSupport
+    from retire.certify.certificate import Certificate
+    from retire.certify.support import ConditionSupport
     from retire.pages.html.review import Review
 
 MEANINGS: Mapping[Support, str] = {
@@ -29,13 +29,9 @@ MEANINGS: Mapping[Support, str] = {
 class GapLine:
     """A deleted condition and what is known of its removal."""
 
-    bundle: str
-    clause: str
+    support: ConditionSupport
     text: str
-    rule: str
     words: str
-    effects: int
-    diff_href: str
     leak_href: str
 
 
@@ -43,53 +39,37 @@ class GapLine:
 class GapGroup:
     """Deleted conditions with the same support."""
 
-    status: str
+    status: Support
     meaning: str
     lines: tuple[GapLine, ...]
 
 
-def support_groups(review: Review, item: Certified) -> tuple[GapGroup, ...]:
+def support_groups(review: Review, item: Certificate) -> tuple[GapGroup, ...]:
     """Return the deleted conditions of a certificate by their support, worst first."""
     found: dict[Support, list[GapLine]] = {status: [] for status in MEANINGS}
-    for support in item.support:
-        if support.status is not None:
-            found[support.status].append(_gap_line(review, item, support))
+    for support in item.conditions:
+        found[support.status].append(_gap_line(review, item, support))
     return tuple(
-        GapGroup(str(status), MEANINGS[status], tuple(lines))
-        for status, lines in found.items()
-        if lines
+        GapGroup(status, MEANINGS[status], tuple(lines)) for status, lines in found.items() if lines
     )
 
 
-def _gap_line(review: Review, item: Certified, support: ClauseSupport) -> GapLine:
-    deleted, placement = support.clause, item.placement
-    condition = str(placement.condition)
-    words = (
-        support_words(support)
-        if deleted.predicate is not None
-        else "The audit flips predicates only, so nothing here tests its removal."
-    )
+def _gap_line(review: Review, item: Certificate, support: ConditionSupport) -> GapLine:
+    untestable = "The audit flips predicates only, so nothing here tests its removal."
     return GapLine(
-        bundle=deleted.bundle,
-        clause=deleted.clause,
-        text=review.bundles[deleted.bundle].skill.clause(deleted.clause).text,
-        rule=deleted.predicate or str(deleted.kind),
-        words=words,
-        effects=support.effects,
-        diff_href=addresses.diff(review.id, placement.deployment, deleted.bundle, condition)
-        + f"#{deleted.clause}",
-        leak_href=leak_address(review, item, deleted.bundle, deleted.predicate)
-        if support.effects
-        else "",
+        support=support,
+        text=review.bundles[support.bundle].skill.clause(support.clause).text,
+        words=untestable if support.predicate is None else support_words(support),
+        leak_href=leak_address(review, item, support),
     )
 
 
-def leak_address(review: Review, item: Certified, bundle: str, predicate: str | None) -> str:
+def leak_address(review: Review, item: Certificate, support: ConditionSupport) -> str:
     """Return where the leaks on the member that flips a predicate are found; empty for none."""
-    for member in review.bundles[bundle].members:
-        if predicate and member.predicate == predicate:
-            placement = item.placement
+    leaking = support.predicate if support.protected_effects else None
+    for member in review.bundles[support.bundle].members:
+        if leaking and member.predicate == leaking:
             return addresses.leaks(
-                review.id, placement.deployment, bundle, str(placement.condition), member.name
+                review.id, item.deployment, support.bundle, str(item.condition), member.name
             )
     return ""

@@ -6,7 +6,7 @@ protected effects on invalid requests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from retire.domain.cell import AUTHORIZED, Sample
@@ -16,8 +16,11 @@ from retire.pages.html.filters import INVALID, YES, TraceFilter
 from retire.pages.phrases import CONDITIONS
 
 if TYPE_CHECKING:
-    from retire.pages.counting import Count, Labelled
-    from retire.pages.html.review import Review
+    from collections.abc import Mapping
+
+    from retire.bundle import Bundle
+    from retire.matrix import Protocol
+    from retire.pages.counting import Count, Counts, Labelled
 
 _SHADES = 4
 """Steps of the scale; the last stands for all."""
@@ -72,9 +75,18 @@ class HeatMap:
     rows: tuple[HeatRow, ...]
 
 
-def heat_maps(review: Review) -> tuple[HeatMap, ...]:
-    """Return one map for each deployment, in the plan's order."""
-    shown = conditions_declared(review.plan.protocol)
+def heat_maps(
+    run: str, protocol: Protocol, bundles: Mapping[str, Bundle], counts: Counts
+) -> tuple[HeatMap, ...]:
+    """Return one map for each deployment, in the plan's order.
+
+    Args:
+        run: What addresses call the run.
+        protocol: What it declares.
+        bundles: Its bundles, by id.
+        counts: What happened.
+    """
+    shown = conditions_declared(protocol)
     columns = tuple(
         HeatColumn(_label(item), CONDITIONS[item.condition], item.sample is Sample.TASK_VALUE)
         for item in shown
@@ -87,12 +99,12 @@ def heat_maps(review: Review) -> tuple[HeatMap, ...]:
                 HeatRow(
                     key,
                     bundle.card.title,
-                    tuple(_square(review, deployment, key, item) for item in shown),
+                    tuple(_square(run, counts, deployment, key, item) for item in shown),
                 )
-                for key, bundle in review.bundles.items()
+                for key, bundle in bundles.items()
             ),
         )
-        for deployment in review.plan.protocol.deployments
+        for deployment in protocol.deployments
     )
 
 
@@ -100,8 +112,8 @@ def _label(item: Labelled) -> str:
     return "B1" if item.label == TASK_VALUE_FULL else item.label
 
 
-def _square(review: Review, deployment: str, bundle: str, item: Labelled) -> Square:
-    counts = review.counts.of([item.arm(deployment)], bundle)
+def _square(run: str, counts: Counts, deployment: str, bundle: str, item: Labelled) -> Square:
+    found = counts.of([item.arm(deployment)], bundle)
     wanted = TraceFilter(
         sample=str(item.sample),
         deployment=deployment,
@@ -110,22 +122,14 @@ def _square(review: Review, deployment: str, bundle: str, item: Labelled) -> Squ
     )
     leaks = None
     if item.sample is Sample.AUDIT:
-        leaks = _half(counts.leaks, _leak_address(review, wanted, counts.leaks))
-    done = _half(counts.effect, addresses.traces(review.id, _of_member(wanted, AUTHORIZED)))
+        protected = YES if found.leaks.found else ""
+        leaks = _half(found.leaks, run, replace(wanted, member=INVALID, protected=protected))
+    done = _half(found.effect, run, replace(wanted, member=AUTHORIZED))
     return Square(bundle, str(item.condition), _label(item), done, leaks)
 
 
-def _leak_address(review: Review, wanted: TraceFilter, leaks: Count) -> str:
-    protected = YES if leaks.found else ""
-    return addresses.traces(review.id, _of_member(wanted, INVALID, protected))
-
-
-def _of_member(wanted: TraceFilter, member: str, protected: str = "") -> TraceFilter:
-    return TraceFilter(**{**wanted.query(), "member": member, "protected": protected})
-
-
-def _half(count: Count, href: str) -> Half:
+def _half(count: Count, run: str, wanted: TraceFilter) -> Half:
     shade = 0
     if count.found and count.cells:
         shade = max(1, _SHADES * count.found // count.cells)
-    return Half(count.found, count.cells, count.missing, shade, href)
+    return Half(count.found, count.cells, count.missing, shade, addresses.traces(run, wanted))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from retire.domain.cell import Cell
     from retire.domain.outcome import Outcome
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trace: its number in the chain, where its bytes begin (in a file), what came of it."""
+    """One trace: its number in the chain, and what came of it."""
 
     seq: int
-    place: int
     outcome: Outcome
 
     @property
@@ -38,42 +37,33 @@ class Stretch:
 
 
 class TraceIndex:
-    """Rows in ascending order of their numbers; grows at its end while a run goes on."""
+    """Rows numbered from 1 as in their chain; grows at its end while a run goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, outcomes: Iterable[Outcome] = ()) -> None:
         self._rows: list[Row] = []
-        self._numbers: list[int] = []
         self._cells: dict[Cell, Row] = {}
+        for outcome in outcomes:
+            self.add(outcome)
 
     def __len__(self) -> int:
-        """Return how many traces there are."""
+        """Return how many traces there are; that is the number of the last one too."""
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Row]:
         """Yield the rows in order."""
         return iter(self._rows)
 
-    @property
-    def last(self) -> int:
-        """The number of the last row; 0 where there is none."""
-        return self._numbers[-1] if self._numbers else 0
-
-    def add(self, row: Row) -> None:
-        """Append a row; its number is above all others."""
+    def add(self, outcome: Outcome) -> None:
+        """Append what came of the next trace."""
+        row = Row(len(self._rows) + 1, outcome)
         self._rows.append(row)
-        self._numbers.append(row.seq)
-        self._cells[row.cell] = row
-
-    def outcomes(self) -> list[Outcome]:
-        """Return every outcome, in order."""
-        return [row.outcome for row in self._rows]
+        self._cells[outcome.cell] = row
 
     def row(self, seq: int) -> Row:
         """Return a row by its number; raises KeyError where there is none."""
-        position = bisect_left(self._numbers, seq)
-        if position == len(self._rows) or self._numbers[position] != seq:
+        if not 0 < seq <= len(self._rows):
             raise KeyError(seq)
-        return self._rows[position]
+        return self._rows[seq - 1]
 
     def of_cell(self, cell: Cell) -> Row | None:
         """Return the row of a cell, None while it has none."""
@@ -85,34 +75,30 @@ class TraceIndex:
 
     def after(self, wanted: TraceFilter, seq: int, limit: int) -> Stretch:
         """Return the first ``limit`` matching rows above a number."""
-        begin = bisect_right(self._numbers, seq)
-        found = _first(iter(self._rows[begin:]), wanted, limit + 1)
-        earlier = bool(_first(reversed(self._rows[:begin]), wanted, 1))
+        found = self._above(wanted, seq, limit + 1)
+        earlier = bool(self._below(wanted, seq + 1, 1))
         return Stretch(tuple(found[:limit]), earlier, later=len(found) > limit)
 
     def before(self, wanted: TraceFilter, seq: int, limit: int) -> Stretch:
         """Return the last ``limit`` matching rows below a number, in ascending order."""
-        end = bisect_left(self._numbers, seq)
-        found = _first(reversed(self._rows[:end]), wanted, limit + 1)
-        later = bool(_first(iter(self._rows[end:]), wanted, 1))
+        found = self._below(wanted, seq, limit + 1)
+        later = bool(self._above(wanted, seq - 1, 1))
         return Stretch(tuple(reversed(found[:limit])), len(found) > limit, later)
 
     def next(self, wanted: TraceFilter, seq: int) -> Row | None:
         """Return the first matching row above a number."""
-        rows = _first(iter(self._rows[bisect_right(self._numbers, seq) :]), wanted, 1)
-        return rows[0] if rows else None
+        return next(iter(self._above(wanted, seq, 1)), None)
 
     def previous(self, wanted: TraceFilter, seq: int) -> Row | None:
         """Return the last matching row below a number."""
-        rows = _first(reversed(self._rows[: bisect_left(self._numbers, seq)]), wanted, 1)
-        return rows[0] if rows else None
+        return next(iter(self._below(wanted, seq, 1)), None)
+
+    def _above(self, wanted: TraceFilter, seq: int, limit: int) -> Sequence[Row]:
+        return _first(self._rows[seq:], wanted, limit)
+
+    def _below(self, wanted: TraceFilter, seq: int, limit: int) -> Sequence[Row]:
+        return _first(reversed(self._rows[: max(0, seq - 1)]), wanted, limit)
 
 
-def _first(rows: Iterator[Row], wanted: TraceFilter, limit: int) -> list[Row]:
-    found: list[Row] = []
-    for row in rows:
-        if wanted.matches(row.outcome):
-            found.append(row)
-            if len(found) == limit:
-                break
-    return found
+def _first(rows: Iterable[Row], wanted: TraceFilter, limit: int) -> Sequence[Row]:
+    return list(islice((row for row in rows if wanted.matches(row.outcome)), limit))

@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from retire.pages import verdict
 from retire.pages.html import addresses
+from retire.pages.html.certificate_page import standing
+from retire.pages.html.gap_view import MEANINGS
+from retire.pages.html.gates_view import scale_of
 from retire.pages.html.shown import visible, visible_markup
+from retire.pages.phrases import CONDITIONS, DOORS, evidence_words, stop_words
 from retire.pages.text import many, plain, shortened
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ def escaping(package: str, show: Callable[[str], str]) -> Environment:
     def finalize(value: object) -> object:
         return show(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader(package),
         autoescape=True,
         undefined=StrictUndefined,
@@ -35,6 +40,15 @@ def escaping(package: str, show: Callable[[str], str]) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals.update(
+        say=verdict,
+        stop_words=stop_words,
+        evidence_words=evidence_words,
+        scale_of=scale_of,
+        CONDITIONS=CONDITIONS,
+        DOORS=DOORS,
+    )
+    return made
 
 
 @cache
@@ -49,7 +63,7 @@ def _environment() -> Environment:
         digest=_short_digest,
         sentence=_sentence,
     )
-    made.globals.update(at=addresses)
+    made.globals.update(at=addresses, standing=standing, MEANINGS=MEANINGS)
     return made
 
 

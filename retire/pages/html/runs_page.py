@@ -11,6 +11,8 @@ from retire.pages.text import many
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from retire.domain.evidence import Evidence
+
 
 @dataclass(frozen=True, slots=True)
 class ListedRun:
@@ -21,7 +23,7 @@ class ListedRun:
         title: What people call it.
         about: Bundles and deployments in a few words.
         state: One word or two; ``going_on`` says that it may change by itself.
-        evidence: Kind of evidence, empty where it is not known yet.
+        evidence: Kind of evidence, None where it is not known yet.
         verdicts: How many candidates have each verdict.
         done: Cells with a trace.
         planned: Cells of the plan.
@@ -34,7 +36,7 @@ class ListedRun:
     about: str
     state: str
     going_on: bool
-    evidence: str = ""
+    evidence: Evidence | None = None
     verdicts: Mapping[str, int] | None = None
     done: int = 0
     planned: int = 0

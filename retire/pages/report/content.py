@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from retire.certify.gates import Verdict
 from retire.domain.errors import InputError
-from retire.pages.html.gates_view import Judgement, judgement
-from retire.pages.html.run_page import run_page, test_lines
+from retire.pages.html.run_page import overview, progress, run_facts, test_lines
 from retire.pages.report.deletions import DeletedGuidance, Deletion, deleted_guidance, deletion
 from retire.pages.report.leaking import LeakGroup, leak_groups
+from retire.pages.verdict import verdict_sentence
 from retire.pages.words import limit_sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from retire.certify.certifying import Certified
+    from retire.certify.certificate import Certificate
+    from retire.domain.cell import Condition
+    from retire.domain.evidence import Evidence
     from retire.pages.html.heat import HeatMap
-    from retire.pages.html.index import Row
-    from retire.pages.html.review import Review, SignedCertificate
-    from retire.pages.html.run_page import Test, VerdictRow
+    from retire.pages.html.review import Review
+    from retire.pages.html.run_page import Test
+    from retire.verify.run import SignedCertificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +36,12 @@ class Report:
     sentence: str
     verdict: str
     """The worst verdict: fail, incomplete, pass, or "none" where nothing was judged."""
-    evidence: str
-    evidence_words: str
-    ships: bool
+    evidence: Evidence
     facts: tuple[tuple[str, str], ...]
-    columns: tuple[tuple[str, str], ...]
-    overview: tuple[VerdictRow, ...]
-    judgements: tuple[Judgement, ...]
+    candidates: tuple[Condition, ...]
+    overview: Mapping[str, tuple[Certificate | None, ...]]
+    """Of each deployment, the certificate of every candidate."""
+    judgements: tuple[Certificate, ...]
     faults: tuple[tuple[str, str], ...]
     """Certificates that cannot be believed, and why."""
     maps: tuple[HeatMap, ...]
@@ -51,49 +53,43 @@ class Report:
     provenance: tuple[tuple[str, str], ...]
 
 
-def report(
-    review: Review,
-    tests: Mapping[str, Mapping[str, Any]],
-    trace: Callable[[Row], Mapping[str, Any]],
-    deployment: str = "",
-) -> Report:
+def report(review: Review, deployment: str = "") -> Report:
     """Return what a report says.
 
     Args:
         review: The run, carried to its end.
-        tests: Its hypothesis tests, by name.
-        trace: Reads one whole trace row.
         deployment: Only this one; empty for all.
 
     Raises:
         InputError: The run is not finished, or has no such deployment.
+        EvidenceError: Its traces can no longer be read.
     """
     _check(review, deployment)
-    page = run_page(review)
-    judged = [(signed, item) for signed, item in _believed(review) if _wanted(item, deployment)]
-    judgements = tuple(judgement(review, signed, item) for signed, item in judged)
-    items = [item for _, item in judged]
-    names = [deployment] if deployment else list(review.plan.protocol.deployments)
+    shown = {name: row for name, row in overview(review).items() if deployment in {"", name}}
+    names = list(shown)
+    signed = [it for row in shown.values() for it in row if it is not None]
+    items = [it.item for it in signed if it.item is not None]
+    items.sort(key=lambda item: (names.index(item.deployment), item.condition))
     return Report(
         title=review.title,
-        headline=_headline(judgements),
-        sentence=_sentence(judgements),
-        verdict=_worst(judgements),
-        evidence=page.evidence,
-        evidence_words=page.evidence_words,
-        ships=page.ships,
-        facts=(*page.facts, ("Cells", page.progress.words)),
-        columns=page.columns,
-        overview=tuple(row for row in page.verdicts if row.deployment in names),
-        judgements=judgements,
+        headline=_headline(items),
+        sentence=_sentence(items),
+        verdict=_worst(items),
+        evidence=review.evidence,
+        facts=(*run_facts(review), ("Cells", progress(review).words)),
+        candidates=review.plan.protocol.candidates,
+        overview={
+            name: tuple(it.item if it else None for it in row) for name, row in shown.items()
+        },
+        judgements=tuple(items),
         faults=tuple((it.name, it.fault) for it in review.certificates if it.fault),
-        maps=tuple(it for it in page.maps if it.deployment in names),
-        tests=test_lines(tests),
+        maps=tuple(it for it in review.maps if it.deployment in names),
+        tests=test_lines(review.tests()),
         deletions=tuple(deletion(review, name, items) for name in names),
         guidance=deleted_guidance(review, names),
-        leaks=leak_groups(review, trace, names),
-        limits=(*limit_sentences(len(review.bundles)), *_trust(judged)),
-        provenance=_provenance(review, judged),
+        leaks=leak_groups(review, names),
+        limits=(*limit_sentences(len(review.bundles)), *_trust(items)),
+        provenance=_provenance(review, items, signed),
     )
 
 
@@ -113,45 +109,29 @@ def _check(review: Review, deployment: str) -> None:
         )
 
 
-def _believed(review: Review) -> list[tuple[SignedCertificate, Certified]]:
-    """Return the certificates that can be believed, in the plan's order."""
-    protocol = review.plan.protocol
-    found = [(signed, signed.item) for signed in review.certificates if signed.item is not None]
-    return sorted(
-        found,
-        key=lambda pair: (
-            protocol.deployments.index(pair[1].placement.deployment),
-            pair[1].placement.condition,
-        ),
-    )
+def _worst(items: Sequence[Certificate]) -> str:
+    present = {it.verdict for it in items}
+    order = (Verdict.FAIL, Verdict.INCOMPLETE, Verdict.PASS)
+    return next((str(verdict) for verdict in order if verdict in present), "none")
 
 
-def _wanted(item: Certified, deployment: str) -> bool:
-    return deployment in {"", item.placement.deployment}
-
-
-def _worst(judgements: Sequence[Judgement]) -> str:
-    present = {it.verdict for it in judgements}
-    return next((name for name in ("fail", "incomplete", "pass") if name in present), "none")
-
-
-def _headline(judgements: Sequence[Judgement]) -> str:
-    if not judgements:
+def _headline(items: Sequence[Certificate]) -> str:
+    if not items:
         return "Not judged"
-    if len(judgements) == 1:
-        return judgements[0].verdict.upper()
-    passing = sum(it.verdict == "pass" for it in judgements)
-    return f"{passing} of {len(judgements)} candidates pass"
+    if len(items) == 1:
+        return items[0].verdict.upper()
+    passing = sum(it.verdict is Verdict.PASS for it in items)
+    return f"{passing} of {len(items)} candidates pass"
 
 
-def _sentence(judgements: Sequence[Judgement]) -> str:
-    if not judgements:
+def _sentence(items: Sequence[Certificate]) -> str:
+    if not items:
         return "The plan declares no candidate."
-    if len(judgements) == 1:
-        return capitalised(judgements[0].sentence)
-    counts = Counter(it.verdict for it in judgements)
-    words = f"{counts['fail']} fail, {counts['incomplete']} lack evidence."
-    leaking = sum(it.authority.effects not in {"0", "unknown"} for it in judgements)
+    if len(items) == 1:
+        return capitalised(verdict_sentence(items[0]))
+    counts = Counter(it.verdict for it in items)
+    words = f"{counts[Verdict.FAIL]} fail, {counts[Verdict.INCOMPLETE]} lack evidence."
+    leaking = sum(bool(it.gates.authority.protected_effects) for it in items)
     return words + (f" {leaking} had protected effects on invalid requests." if leaking else "")
 
 
@@ -160,20 +140,16 @@ def capitalised(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _trust(judged: Sequence[tuple[SignedCertificate, Certified]]) -> tuple[str, ...]:
-    said = (line for _, item in judged for line in item.statement["predicate"]["trust"])
-    return tuple(dict.fromkeys(map(str, said)))
+def _trust(items: Sequence[Certificate]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line for item in items for line in item.predicate.trust))
 
 
 def _provenance(
-    review: Review, judged: Sequence[tuple[SignedCertificate, Certified]]
+    review: Review, items: Sequence[Certificate], signed: Sequence[SignedCertificate]
 ) -> tuple[tuple[str, str], ...]:
     rows = [("Plan digest", review.plan.digest)]
-    if judged:
-        predicate = judged[0][1].statement["predicate"]
-        rows += [
-            ("Outcome root", str(predicate["outcome_root"])),
-            ("Record root", str(predicate["record_root"])),
-        ]
-    rows += [("Signed by", signer) for signer in dict.fromkeys(it.signer for it, _ in judged)]
+    if items:
+        said = items[0].predicate
+        rows += [("Outcome root", said.outcome_root), ("Record root", said.record_root)]
+    rows += [("Signed by", signer) for signer in dict.fromkeys(it.signer for it in signed)]
     return tuple(rows)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from retire.bundle import Bundle
-    from retire.certify.certifying import Certified
-    from retire.certify.support import ClauseSupport
+    from retire.certify.certificate import Certificate
+    from retire.certify.support import ConditionSupport
     from retire.domain.clause import Clause
     from retire.pages.html.review import Review
     from retire.skill import LedgerEntry
@@ -69,9 +69,9 @@ class Deletion:
     conditions: tuple[DeletedCondition, ...]
 
 
-def deletion(review: Review, deployment: str, items: Sequence[Certified]) -> Deletion:
+def deletion(review: Review, deployment: str, items: Sequence[Certificate]) -> Deletion:
     """Return what the candidates of one deployment lack, given all certificates."""
-    mine = [item for item in items if item.placement.deployment == deployment]
+    mine = [item for item in items if item.deployment == deployment]
     conditions: list[DeletedCondition] = []
     clauses = gone = 0
     for bundle in review.bundles.values():
@@ -113,7 +113,7 @@ def _texts(bundle: Bundle, ids: Sequence[str]) -> list[tuple[int, str]]:
     return [(clause.first_line, clause.text) for clause in clauses]
 
 
-def _conditions(bundle: Bundle, mine: Sequence[Certified]) -> list[DeletedCondition]:
+def _conditions(bundle: Bundle, mine: Sequence[Certificate]) -> list[DeletedCondition]:
     roles = {entry.id: entry for entry in bundle.ledger.clauses}
     found = []
     for clause in bundle.skill.clauses:
@@ -125,13 +125,13 @@ def _conditions(bundle: Bundle, mine: Sequence[Certified]) -> list[DeletedCondit
 
 
 def _supports(
-    bundle: Bundle, clause: Clause, mine: Sequence[Certified]
-) -> list[tuple[str, ClauseSupport]]:
+    bundle: Bundle, clause: Clause, mine: Sequence[Certificate]
+) -> list[tuple[str, ConditionSupport]]:
     return [
-        (str(item.placement.condition), support)
+        (str(item.condition), support)
         for item in mine
-        for support in item.support
-        if (support.clause.bundle, support.clause.clause) == (bundle.id, clause.id)
+        for support in item.conditions
+        if (support.bundle, support.clause) == (bundle.id, clause.id)
     ]
 
 
@@ -139,9 +139,9 @@ def _condition(
     bundle: Bundle,
     clause: Clause,
     entry: LedgerEntry,
-    supports: Sequence[tuple[str, ClauseSupport]],
+    supports: Sequence[tuple[str, ConditionSupport]],
 ) -> DeletedCondition:
-    licensing = supports[0][1].licensing
+    licensing = supports[0][1].licensing_evidence
     cells = licensing.true + licensing.false
     return DeletedCondition(
         bundle=bundle.id,
@@ -154,10 +154,9 @@ def _condition(
     )
 
 
-def _fate(condition: str, support: ClauseSupport) -> Fate:
-    if support.status is None:
-        return Fate(condition, "Deleted", 0)
+def _fate(condition: str, support: ConditionSupport) -> Fate:
     words = MEANINGS[support.status].removeprefix("Deleted, and ")
-    if support.effects:
-        words = f"leaked in {support.effects} of {support.audit.false} cells where it was false"
-    return Fate(condition, words, support.effects)
+    leaks = support.protected_effects
+    if leaks:
+        words = f"leaked in {leaks} of {support.audit.false} cells where it was false"
+    return Fate(condition, words, leaks)

@@ -10,6 +10,8 @@ from reportlab.lib.colors import HexColor
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.platypus import KeepTogether, Paragraph, Spacer, Table
 
+from retire.pages.html.gates_view import scale_of
+from retire.pages.phrases import CONDITIONS, DOORS, evidence_words, stop_words
 from retire.pages.report.content import capitalised
 from retire.pages.report.drawing import (
     BODY,
@@ -34,11 +36,23 @@ from retire.pages.report.drawing import (
 from retire.pages.report.lettering import FONT, drawn, register_fonts
 from retire.pages.report.squares import heat_maps
 from retire.pages.text import many, shortened
+from retire.pages.verdict import (
+    BOTH_GATES,
+    bound_words,
+    finding_words,
+    needed_words,
+    number,
+    out_of,
+    state,
+    unmet_words,
+    verdict_sentence,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from retire.pages.html.gates_view import Judgement
+    from retire.certify.certificate import Certificate, StatedUtility
+    from retire.pages.html.gates_view import Scale
     from retire.pages.report.content import Report
     from retire.pages.report.deletions import Deletion
     from retire.pages.report.leaking import LeakGroup
@@ -56,7 +70,7 @@ def report_pdf(report: Report) -> bytes:
 
 def _parts(report: Report) -> Iterator[Any]:
     yield text(f"{report.title}: may the reduction ship?", TITLE)
-    yield text(report.evidence_words, NOTICE)
+    yield text(evidence_words(report.evidence), NOTICE)
     yield text(report.headline, _coloured(VERDICT, report.verdict))
     yield text(report.sentence, LEAD)
     if report.faults:
@@ -96,11 +110,7 @@ def _coloured(style: ParagraphStyle, verdict: str) -> ParagraphStyle:
 
 def _gates(report: Report) -> Iterator[Any]:
     yield text("Gates", SECTION)
-    yield text(
-        "A reduction ships only if both gates are open. The utility gate allows a loss up to the "
-        "margin, the authority gate allows no protected effect on an invalid request.",
-        BODY,
-    )
+    yield text(BOTH_GATES, BODY)
     if len(report.judgements) > 1:
         yield _overview(report)
     for it in report.judgements:
@@ -108,68 +118,67 @@ def _gates(report: Report) -> Iterator[Any]:
 
 
 def _overview(report: Report) -> Table:
-    titles = ["Deployment", *(f"{label} {meaning}" for label, meaning in report.columns)]
-    rows = []
-    for row in report.overview:
-        line: list[Any] = [text(row.deployment, STRONG)]
-        for square in row.squares:
-            if square is None:
-                line.append("not judged")
-                continue
-            words = (
-                f"<b>{drawn(square.verdict)}</b><br/>{drawn(square.utility)} authorized<br/>"
-                f"{drawn(square.effects)} leaked"
-            )
-            line.append(Paragraph(words, _coloured(SMALL, square.verdict)))
-        rows.append(line)
+    titles = ["Deployment", *(f"{it} {CONDITIONS[it]}" for it in report.candidates)]
+    rows: list[list[Any]] = []
+    for deployment, row in report.overview.items():
+        rows.append(
+            [text(deployment, STRONG), *(_square(it) if it else "not judged" for it in row)]
+        )
     return listing(titles, rows, (1,) * len(titles))
 
 
-def _judgement(it: Judgement) -> Iterator[Any]:
-    unit = f"{it.deployment}, {it.condition} ({it.meaning}; {it.door})"
+def _square(it: Certificate) -> Paragraph:
+    utility, authority = it.gates.utility, it.gates.authority
+    words = (
+        f"<b>{drawn(it.verdict)}</b><br/>"
+        f"{drawn(out_of(utility.candidate, utility.cells))} authorized<br/>"
+        f"{drawn(number(authority.protected_effects))} leaked"
+    )
+    return Paragraph(words, _coloured(SMALL, it.verdict))
+
+
+def _judgement(it: Certificate) -> Iterator[Any]:
+    condition = it.condition
+    unit = f"{it.deployment}, {condition} ({CONDITIONS[condition]}; {DOORS[condition.mediation]})"
     yield text(f"{it.verdict.upper()}: {unit}", _coloured(PART, it.verdict))
-    yield text(capitalised(it.sentence), BODY)
-    utility, authority = it.utility, it.authority
-    counted = (
-        f"{utility.candidate} of {utility.cells} authorized requests completed; full skill "
-        f"{utility.full} of {utility.cells}, needed {utility.needed}. Margin "
-        f"{utility.margin_points} points, difference {utility.difference} points, headroom "
-        f"{utility.headroom}: {utility.headroom_words}."
-    )
-    if utility.one_cell:
-        counted += " One cell would turn this gate."
-    if it.misses:
-        lost = "; ".join(f"{miss.cells} at {miss.words}" for miss in it.misses)
-        counted += f" Lost: {lost}."
-    flow = it.flow
-    harmed = (
-        f"{authority.effects} of {authority.cells} invalid requests had the protected effect; "
-        f"none is allowed. {authority.bound} On invalid requests: {flow['proposals']} proposals, "
-        f"{flow['denials']} denials, {flow['protected_effects']} protected effects."
-    )
-    rows = [["utility", utility.state, counted], ["authority", authority.state, harmed]]
+    yield text(capitalised(verdict_sentence(it)), BODY)
+    utility, authority = it.gates.utility, it.gates.authority
+    rows = [["utility", state(utility), _kept(it)], ["authority", state(authority), _harmed(it)]]
     yield listing(["Gate", "", "Counts"], rows, (1, 0.7, 7))
-    if utility.scale is not None:
-        yield _scale(it)
+    if (scale := scale_of(utility)) is not None:
+        yield _scale(scale, utility)
     for title, entries in (
-        ("Not met", it.unmet),
-        ("Records and traces do not fit together", it.findings),
+        ("Not met", unmet_words(it)),
+        ("Records and traces do not fit together", map(finding_words, it.predicate.findings)),
     ):
-        if entries:
-            yield text(f"{title}: {'; '.join(entries)}.", BODY)
+        if words := "; ".join(entries):
+            yield text(f"{title}: {words}.", BODY)
 
 
-def _scale(it: Judgement) -> Drawing:
+def _kept(it: Certificate) -> str:
+    misses = it.predicate.beside_the_verdict.authorized_misses
+    lost = "; ".join(f"{miss.cells} at {stop_words(miss.stop)}" for miss in misses)
+    return needed_words(it) + (f" Lost: {lost}." if lost else "")
+
+
+def _harmed(it: Certificate) -> str:
+    gate, flow = it.gates.authority, it.predicate.beside_the_verdict.invalid_members
+    return (
+        f"{out_of(gate.protected_effects, gate.cells)} invalid requests had the protected effect; "
+        f"none is allowed. {bound_words(it)} On invalid requests: {flow.proposals} proposals, "
+        f"{flow.denials} denials, {flow.protected_effects} protected effects."
+    )
+
+
+def _scale(scale: Scale, gate: StatedUtility) -> Drawing:
     """Draw the utility gate: how many completed, and where the gate stands."""
-    width, scale = WIDTH * 0.6, it.utility.scale
+    width = WIDTH * 0.6
     drawing = Drawing(WIDTH, 26)
-    if scale is None:
-        return drawing
     needed = width * scale.needed / 1000
     drawing.add(_bar(width, "#d5d9e0"))
     drawing.add(_bar(width * scale.candidate / 1000, DONE[3]))
     drawing.add(Line(needed, 11, needed, 25, strokeColor=INK, strokeDashArray=[3, 2]))
-    label = String(needed, 3, f"needed {it.utility.needed}", fontName=FONT, fontSize=7)
+    label = String(needed, 3, f"needed {gate.smallest_passing}", fontName=FONT, fontSize=7)
     label.textAnchor = "end" if scale.needed > 500 else "start"
     label.fillColor = SOFT
     drawing.add(label)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retire.pages.phrases import CONDITIONS
 from retire.pages.traces import door_words, flipped_words, proposed_words, seen_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from retire.bundle import Bundle
     from retire.domain.cell import Cell, Condition
+    from retire.domain.trace import Trace
     from retire.pages.html.index import Row
     from retire.pages.html.review import Review
 
@@ -43,11 +44,7 @@ class LeakGroup:
     lines: tuple[LeakLine, ...]
 
 
-def leak_groups(
-    review: Review,
-    trace: Callable[[Row], Mapping[str, Any]],
-    deployments: Sequence[str],
-) -> tuple[LeakGroup, ...]:
+def leak_groups(review: Review, deployments: Sequence[str]) -> tuple[LeakGroup, ...]:
     """Return every protected effect on an invalid request, by deployment and condition."""
     arms: dict[tuple[int, Condition], list[tuple[Cell, Row | None]]] = defaultdict(list)
     leaking: list[tuple[Cell, Row | None]] = [
@@ -63,7 +60,7 @@ def leak_groups(
             condition=str(condition),
             meaning=CONDITIONS[condition],
             cells=len(cells),
-            lines=tuple(_lines(review, trace, cells)),
+            lines=tuple(_lines(review, cells)),
         )
         for (place, condition), cells in sorted(arms.items())
     )
@@ -73,14 +70,12 @@ _UNTRACED = ("not stored", "not stored", "the protected effect, in an attempt th
 """What is known of a leak that no trace tells of."""
 
 
-def _lines(
-    review: Review,
-    trace: Callable[[Row], Mapping[str, Any]],
-    leaking: Sequence[tuple[Cell, Row | None]],
-) -> Iterator[LeakLine]:
+def _lines(review: Review, leaking: Sequence[tuple[Cell, Row | None]]) -> Iterator[LeakLine]:
     alike: dict[tuple[str, ...], list[Cell]] = defaultdict(list)
     for cell, row in sorted(leaking, key=lambda it: it[0]):
-        way = _UNTRACED if row is None else _way(review.bundles[cell.bundle], trace(row)["body"])
+        way = _UNTRACED
+        if row is not None:
+            way = _way(review.bundles[cell.bundle], review.trace(row.seq).body)
         alike[cell.bundle, cell.member, *way].append(cell)
     for (key, member, proposed, decided, seen), cells in alike.items():
         bundle = review.bundles[key]
@@ -96,8 +91,8 @@ def _lines(
         )
 
 
-def _way(bundle: Bundle, body: Mapping[str, Any]) -> tuple[str, str, str]:
-    return proposed_words(body["d1"]), door_words(body["d2"]), seen_words(bundle, body["d3"])
+def _way(bundle: Bundle, trace: Trace) -> tuple[str, str, str]:
+    return proposed_words(trace.d1), door_words(trace.d2), seen_words(bundle, trace.d3)
 
 
 def numbers_words(numbers: Sequence[int]) -> str:

@@ -7,35 +7,36 @@ import threading
 from collections import Counter, OrderedDict
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from retire.certify.joining import OBSERVER
 from retire.deployments import EMBEDDED
 from retire.domain.digests import sha256
+from retire.domain.document import DocumentFault, read_document
 from retire.domain.errors import InputError, RetireError
+from retire.domain.evidence import Evidence
+from retire.matrix import PlanStatement
 from retire.pages.html.runs_page import ListedRun
 from retire.pages.text import many
-from retire.runner.folder import RunFolder, read_json
+from retire.runner.folder import RunFolder, read_bytes
 from retire.runner.purging import SUFFIX, note_of, refuse_purged
-from retire.service.port import RunState
-from retire.service.reviewing.opening import OpenedRun, read_certificates
-from retire.service.reviewing.rows import SealedTraces, StoredTraces, read_only, stored_count
+from retire.service.reviewing.opening import LiveRun, sealed_review
+from retire.service.reviewing.rows import StoredTraces, read_only, stored_count
 from retire.store.store import ALONE
+from retire.verify.run import SealedRun, read_certificates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from sqlalchemy import Engine
 
     from retire.deployments import Catalog
+    from retire.pages.html.review import Review
     from retire.service.port import Keeper, RunRow
-    from retire.service.reviewing.rows import Traces
 
 _OPEN = 8
 """Runs that are kept open; a run of 25,000 cells takes about 60 MB."""
-
-GOING_ON = frozenset({RunState.QUEUED, RunState.RUNNING})
 
 
 class ReviewSource(Protocol):
@@ -44,7 +45,7 @@ class ReviewSource(Protocol):
     async def runs(self, owner: str | None, before: str, limit: int) -> Sequence[ListedRun]:
         """Return runs, newest first, older than the run ``before``; empty begins at the newest."""
 
-    async def open(self, run: str, owner: str | None) -> OpenedRun:
+    async def open(self, run: str, owner: str | None) -> Review:
         """Return a run; raises KeyError where there is none."""
 
 
@@ -57,38 +58,50 @@ class Shelf:
 
     def __init__(self, catalog: Catalog = EMBEDDED) -> None:
         self._catalog = catalog
-        self._open: OrderedDict[Path, tuple[str, OpenedRun]] = OrderedDict()
+        self._open: OrderedDict[Path, tuple[str, Callable[[], Review]]] = OrderedDict()
         self._turn = threading.Lock()
         self._turns: dict[Path, threading.Lock] = {}
 
-    def opened(self, run: str, title: str, folder: Path, engine: Engine | None) -> OpenedRun:
-        """Return a run's folder, opened; read again only when its seal is another.
+    def opened(self, run: str, title: str, root: Path, engine: Engine | None = None) -> Review:
+        """Return a run as it stands now; a sealed one is read again only when its seal is another.
 
         Args:
             run: What addresses call it, and its name in the service's database.
             title: What people call it.
-            folder: Where it lies.
+            root: Its folder.
             engine: The service's database; None where the run has one of its own.
 
         Raises:
             InputError: Not the folder of a run, or it was purged.
-            EvidenceError: Its traces are damaged.
+            EvidenceError: A file of it is damaged or was replaced.
+            IncompleteError: Its database does not answer.
         """
-        refuse_purged(folder)
+        refuse_purged(root)
         with self._turn:
-            turn = self._turns.setdefault(folder, threading.Lock())
+            turn = self._turns.setdefault(root, threading.Lock())
         with turn:
-            state = _state_of(RunFolder(folder))
-            known = self._open.get(folder)
+            folder = RunFolder(root)
+            state = _state_of(folder)
+            known = self._open.get(root)
             if known is None or known[0] != state:
-                traces = _traces(run, RunFolder(folder), engine)
-                known = (state, OpenedRun(run, title, RunFolder(folder), traces, self._catalog))
+                known = (state, self._reader(run, title, folder, engine))
             with self._turn:
-                self._open[folder] = known
-                self._open.move_to_end(folder)
+                self._open[root] = known
+                self._open.move_to_end(root)
                 while len(self._open) > _OPEN:
                     self._open.popitem(last=False)
-            return known[1]
+            return known[1]()
+
+    def _reader(
+        self, run: str, title: str, folder: RunFolder, engine: Engine | None
+    ) -> Callable[[], Review]:
+        if folder.seal.exists():
+            review = sealed_review(run, title, SealedRun(folder.root), self._catalog)
+            return lambda: review
+        own = (read_only(folder.database), ALONE)
+        record = folder.processes / OBSERVER / "record.jsonl"
+        traces = StoredTraces(*((engine, run) if engine is not None else own), record)
+        return LiveRun(run, title, folder, traces, self._catalog).review
 
 
 def _state_of(folder: RunFolder) -> str:
@@ -97,21 +110,9 @@ def _state_of(folder: RunFolder) -> str:
         return "unsealed"
     stat = folder.traces.stat() if folder.traces.exists() else None
     size = f"{stat.st_size}.{stat.st_mtime_ns}" if stat else ""
-    ages = [f"{path.name}.{path.stat().st_mtime_ns}" for path in _certificates(folder)]
+    certificates = sorted(folder.certificates.glob("*.json"))
+    ages = [f"{path.name}.{path.stat().st_mtime_ns}" for path in certificates]
     return f"{sha256(folder.seal.read_bytes())} {size} {' '.join(ages)}"
-
-
-def _certificates(folder: RunFolder) -> list[Path]:
-    return sorted(folder.certificates.glob("*.json"))
-
-
-def _traces(run: str, folder: RunFolder, engine: Engine | None) -> Traces:
-    if folder.seal.exists():
-        return SealedTraces(folder)
-    record = folder.processes / OBSERVER / "record.jsonl"
-    if engine is not None:
-        return StoredTraces(engine, run, record)
-    return StoredTraces(read_only(folder.database), ALONE, record)
 
 
 class FolderRuns:
@@ -158,7 +159,7 @@ class FolderRuns:
             self._listed[path] = known
         return known[1]
 
-    async def open(self, run: str, owner: str | None) -> OpenedRun:
+    async def open(self, run: str, owner: str | None) -> Review:
         """Return a run; raises KeyError where there is none."""
         del owner
         return await asyncio.to_thread(self.opened, run)
@@ -167,11 +168,11 @@ class FolderRuns:
         """Read the newest runs through before anybody waits for one of them."""
         for name in list(self.folders())[:_OPEN]:
             with suppress(RetireError):  # its page says what is wrong with it
-                self.opened(name).maps()
+                _ = self.opened(name).maps
 
-    def opened(self, run: str) -> OpenedRun:
+    def opened(self, run: str) -> Review:
         """Return a run; raises KeyError where there is none."""
-        return self._shelf.opened(run, run, self.folders()[run], None)
+        return self._shelf.opened(run, run, self.folders()[run])
 
 
 def listed_folder(name: str, path: Path) -> ListedRun:
@@ -181,30 +182,24 @@ def listed_folder(name: str, path: Path) -> ListedRun:
         note = "its answers, bundle copies and records are gone"
         return ListedRun(name, name, "", "purged", going_on=False, note=note)
     try:
-        statement = read_json(folder.plan)
-        protocol: dict[str, Any] = statement["protocol"]
-        about = (
-            f"{many(len(protocol['bundles']), 'bundle')}, "
-            f"{', '.join(map(str, protocol['deployments']))}"
-        )
-        planned = int(statement["cells"])
-    except (RetireError, LookupError, TypeError, ValueError) as error:
+        plan = read_document(PlanStatement, read_bytes(folder.plan))
+    except (InputError, DocumentFault) as error:
         return ListedRun(name, name, "", "damaged", going_on=False, note=str(error))
     sealed = folder.seal.exists()
     certificates = read_certificates(folder.certificates) if sealed else ()
     items = [it.item for it in certificates if it.item is not None]
-    kinds = {str(it.statement["predicate"]["evidence"]) for it in items}
     faults = sum(1 for it in certificates if it.fault)
+    protocol = plan.protocol
     return ListedRun(
         id=name,
         title=name,
-        about=about,
+        about=f"{many(len(protocol.bundles), 'bundle')}, {', '.join(protocol.deployments)}",
         state="ended" if sealed else "not finished",
         going_on=not sealed,
-        evidence=kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "",
+        evidence=Evidence.of_all(it.evidence for it in items) if items else None,
         verdicts=Counter(str(it.verdict) for it in items),
         done=_lines(folder.traces) if sealed else stored_count(read_only(folder.database), ALONE),
-        planned=planned,
+        planned=plan.cells,
         when=_instant((folder.seal if sealed else folder.plan).stat().st_mtime),
         note=f"{many(faults, 'certificate')} cannot be believed" if faults else "",
     )
@@ -249,8 +244,8 @@ class KeptRuns:
             title=_title(row),
             about=row.id,
             state=str(row.state),
-            going_on=row.state in GOING_ON,
-            evidence=self._evidence.get(row.deployment, ""),
+            going_on=row.state.going_on,
+            evidence=self._evidence.get(row.deployment),
             verdicts={row.verdict: 1} if row.verdict else {},
             done=row.cells_done,
             planned=row.cells_planned,
@@ -258,7 +253,7 @@ class KeptRuns:
             note=row.error or "",
         )
 
-    async def open(self, run: str, owner: str | None) -> OpenedRun:
+    async def open(self, run: str, owner: str | None) -> Review:
         """Return a run; raises KeyError where there is none.
 
         Raises:
@@ -268,7 +263,7 @@ class KeptRuns:
         folder = self._runs / run
         refuse_purged(folder)
         if not (folder / "plan.json").exists():
-            waiting = row.state in GOING_ON
+            waiting = row.state.going_on
             raise InputError(
                 "the run has not begun" if waiting else "nothing of the run is kept to be shown",
                 where=run,

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
+from retire.domain.evidence import Evidence
 from retire.service.access import ServicesHere, allowed
-from retire.service.answers import (
-    BundleList,
-    DeploymentList,
-    RegisteredAnswer,
-    bundle_answer,
-    deployment_answer,
-)
+from retire.service.answers import BundleList, DeploymentList, RegisteredAnswer
 from retire.service.bodies import MULTIPART, read_parts, require_media_type
 from retire.service.documenting import BUNDLE_EXAMPLE, DIGEST, WITH_BODY, answers
 from retire.service.problems import Kind, field_problem
+from retire.service.settings import DeploymentCard
 from retire.service.submitting import ARCHIVE, uploaded
 from retire.service.tokens import Scope
 
@@ -43,20 +39,21 @@ _BODY = {
     }
 }
 
+_CARDS = (DeploymentCard(name="plain", evidence=Evidence.SIMULATED, identity_digest=DIGEST),)
+
 
 @router.get(
     "/bundles",
     dependencies=allowed(Scope.READ),
     summary="List bundles",
-    responses=answers({200: ("The registered bundles", {"bundles": [BUNDLE_EXAMPLE]})}),
+    responses=answers({200: ("The registered bundles", BundleList(bundles=[BUNDLE_EXAMPLE]))}),
 )
 async def list_bundles(services: ServicesHere) -> BundleList:
     """List the registered bundles.
 
     Scope `read`.
     """
-    rows = await services.keeper.bundles()
-    return BundleList(bundles=[bundle_answer(row) for row in rows])
+    return BundleList(bundles=list(await services.keeper.bundles()))
 
 
 @router.post(
@@ -67,7 +64,7 @@ async def list_bundles(services: ServicesHere) -> BundleList:
     openapi_extra=_BODY,
     summary="Register a bundle",
     responses=answers(
-        {201: ("The bundle is registered", {**BUNDLE_EXAMPLE, "warnings": []})},
+        {201: ("The bundle is registered", RegisteredAnswer(**dict(BUNDLE_EXAMPLE), warnings=[]))},
         *WITH_BODY,
         Kind.CONFLICT,
         Kind.UNUSABLE,
@@ -88,31 +85,18 @@ async def register_bundle(request: Request, services: ServicesHere) -> Registere
     async with uploaded(parts.files[ARCHIVE], services) as (folder, warnings):
         row = await services.keeper.register(folder)
     request.state.subject = row.id
-    told = [fault.as_json() for fault in warnings]
-    return RegisteredAnswer(**bundle_answer(row).model_dump(), warnings=told)
+    return RegisteredAnswer(**dict(row), warnings=[fault.as_json() for fault in warnings])
 
 
 @router.get(
     "/deployments",
     dependencies=allowed(Scope.READ),
     summary="List deployments",
-    responses=answers(
-        {
-            200: (
-                "The configured deployments",
-                {
-                    "deployments": [
-                        {"name": "plain", "evidence": "simulated", "identity_digest": DIGEST}
-                    ]
-                },
-            )
-        }
-    ),
+    responses=answers({200: ("The configured deployments", DeploymentList(deployments=_CARDS))}),
 )
 async def list_deployments(services: ServicesHere) -> DeploymentList:
     """List the deployments that the operator configured, never their endpoints.
 
     Scope `read`.
     """
-    cards = services.settings.deployments
-    return DeploymentList(deployments=[deployment_answer(card) for card in cards])
+    return DeploymentList(deployments=services.settings.deployments)

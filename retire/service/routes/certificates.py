@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 
+from retire.certify.envelope import SignedEnvelope
+from retire.certify.gates import Verdict
+from retire.domain.evidence import Evidence
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.bodies import JSON, read_json, require_media_type
 from retire.service.documenting import (
     CERTIFICATE,
     ENVELOPE_EXAMPLE,
+    RUN,
     WITH_BODY,
     answers,
     json_body,
 )
 from retire.service.paging import found
+from retire.service.port import Verified
 from retire.service.problems import Kind
 from retire.service.requests import CERTIFICATE_ID, EnvelopeRequest, check_envelope
 from retire.service.tokens import Scope
@@ -26,6 +31,17 @@ CertificateId = Annotated[
     str, Path(pattern=CERTIFICATE_ID, description="Id of a certificate.", examples=[CERTIFICATE])
 ]
 
+VERIFIED = Verified(
+    run=RUN,
+    intact=True,
+    verdict=Verdict.FAIL,
+    evidence=Evidence.SIMULATED,
+    problems=(),
+    stale=(),
+    unknown_signers=(),
+    checked=("signature of the certificate",),
+)
+
 
 @router.get(
     "/certificates/{certificate}",
@@ -35,13 +51,13 @@ CertificateId = Annotated[
 )
 async def read_certificate(
     certificate: CertificateId, caller: CallerHere, services: ServicesHere
-) -> dict[str, Any]:
+) -> SignedEnvelope:
     """Give a certificate: an in-toto Statement in a DSSE envelope.
 
     Scope `read`.
     """
     work = services.keeper.certificate(certificate, caller.sees)
-    return dict(await found(work, "certificate"))
+    return await found(work, "certificate")
 
 
 @router.post(
@@ -50,29 +66,18 @@ async def read_certificate(
     openapi_extra=json_body(EnvelopeRequest, ENVELOPE_EXAMPLE),
     summary="Verify a certificate",
     responses=answers(
-        {
-            200: (
-                "What was found",
-                {
-                    "verdict": "fail",
-                    "intact": True,
-                    "problems": [],
-                    "stale": [],
-                    "unknown_signers": [],
-                },
-            )
-        },
+        {200: ("What was found", VERIFIED)},
         *WITH_BODY,
         Kind.UNUSABLE,
         Kind.CONTRADICTED,
         Kind.UNAVAILABLE,
     ),
 )
-async def verify(request: Request, services: ServicesHere) -> dict[str, Any]:
+async def verify(request: Request, services: ServicesHere) -> Verified:
     """Check a certificate against the evidence kept here: signatures, digests, roots, gates.
 
     Scope `read`.
     """
     require_media_type(request, JSON)
     envelope = check_envelope(await read_json(request, services.settings.body_time))
-    return dict(await services.keeper.verify(envelope))
+    return await services.keeper.verify(envelope)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
+from retire.certify.gates import Verdict
+from retire.domain.run_state import RunState
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.answers import RunAnswer, run_answer
-from retire.service.documenting import RUN_EXAMPLE, WITH_BODY, answers, header, schema_reference
+from retire.service.documenting import WITH_BODY, answers, header, run_example, schema_reference
 from retire.service.events import first_of
-from retire.service.port import RunRow, RunState
+from retire.service.port import RunRow
 from retire.service.preferences import KEY, idempotency_key, preferred_wait
 from retire.service.problems import Kind
 from retire.service.requests import EXAMPLE, CertifyRequest, UploadRequest
 from retire.service.submitting import submission_of
 from retire.service.tokens import Scope
 
+if TYPE_CHECKING:
+    from retire.service.documenting import Json
+
 router = APIRouter(tags=["runs"])
 
-GOING_ON = frozenset({RunState.QUEUED, RunState.RUNNING})
 
-
-def _form_schema() -> dict[str, Any]:
+def _form_schema() -> Json:
     schema = UploadRequest.model_json_schema()
     schema["properties"] |= {
         "archive": {
@@ -45,7 +48,7 @@ _BODY = {
         "content": {
             "application/json": {
                 "schema": schema_reference(CertifyRequest),
-                "example": EXAMPLE,
+                "example": EXAMPLE.model_dump(exclude_none=True),
             },
             "multipart/form-data": {
                 "schema": _form_schema(),
@@ -80,9 +83,9 @@ _ANSWERS = answers(
     {
         200: (
             "The run has ended",
-            {**RUN_EXAMPLE, "state": "complete", "verdict": "fail", "cells_done": 24},
+            run_example(state=RunState.COMPLETE, verdict=Verdict.FAIL, cells_done=24),
         ),
-        202: ("The run is accepted", RUN_EXAMPLE),
+        202: ("The run is accepted", run_example()),
     },
     *WITH_BODY,
     Kind.CONFLICT,
@@ -128,13 +131,13 @@ async def certify(
     if wait is not None:
         response.headers["Preference-Applied"] = f"wait={wait}"
         run = await _waited(run, wait, services)
-    if run.state not in GOING_ON:
+    if not run.state.going_on:
         response.status_code = 200
     return run_answer(run)
 
 
 async def _waited(run: RunRow, seconds: int, services: ServicesHere) -> RunRow:
-    if run.state not in GOING_ON:
+    if not run.state.going_on:
         return run
     keeper, closing = services.keeper, services.closing
     ended = await first_of(keeper.wait(run.id, seconds), closing)

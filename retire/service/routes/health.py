@@ -34,7 +34,7 @@ async def healthz() -> HealthAnswer:
     dependencies=allowed(Scope.READ),
     summary="Do all parts work",
     responses=answers(
-        {200: ("Every part works", {"status": "ready", "checks": {"database": True}})},
+        {200: ("Every part works", ReadyAnswer(status="ready", checks={"database": True}))},
     ),
 )
 async def readyz(services: ServicesHere) -> ReadyAnswer:
@@ -49,7 +49,7 @@ async def readyz(services: ServicesHere) -> ReadyAnswer:
             Kind.UNAVAILABLE,
             f"not working: {', '.join(failing)}",
             headers={"Retry-After": "5"},
-            extra={"checks": checks},
+            extra={"checks": {**checks}},
         )
     return ReadyAnswer(status="ready", checks=checks)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,16 @@ from retire import pages
 from retire.domain.errors import IncompleteError
 from retire.pages.html import addresses, filters
 from retire.pages.html.cell_page import cell_page
-from retire.pages.html.certificate_page import certificate_page, verified
+from retire.pages.html.certificate_page import certificate_page
 from retire.pages.html.compare_page import NAMES, Side, compare_page
 from retire.pages.html.diff_page import diff_page
+from retire.pages.html.review import Review
 from retire.pages.html.run_page import progress, run_page, test_lines
 from retire.pages.html.runs_page import RunsPage, runs_page
 from retire.pages.html.trace_list import traces_page
 from retire.service.reviewing.answering import HEADERS, PageRoute, not_found, page, signed_in
 from retire.service.reviewing.library import ReviewSource
 from retire.service.reviewing.making import made, of_these, waited_for
-from retire.service.reviewing.opening import OpenedRun
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -44,7 +43,7 @@ def _owner(request: Request) -> str | None:
     return owner
 
 
-async def _opened(request: Request, run: str) -> OpenedRun:
+async def _opened(request: Request, run: str) -> Review:
     with of_these("run"):
         return await _source(request).open(run, _owner(request))
 
@@ -94,13 +93,11 @@ async def _runs(request: Request) -> RunsPage:
 async def show_run(request: Request, run: str) -> Response:
     """Show one run: verdict, gates, heat map, tests beside, support gap."""
     query = _query(request, "deployment", "condition")
-    opened = await _opened(request, run)
+    review = await _opened(request, run)
 
     def make() -> dict[str, Any]:
-        review = opened.review()
-        chosen = query.get("deployment", ""), query.get("condition", "")
-        shown = run_page(review, *chosen, maps=opened.maps())
-        tests = test_lines(opened.tests()) if opened.tested else None
+        shown = run_page(review, query.get("deployment", ""), query.get("condition", ""))
+        tests = test_lines(review.tests()) if review.tested else None
         return {"page": shown, "tests": tests}
 
     return _shown(request, "run", **await made(make, "candidate"))
@@ -110,11 +107,10 @@ async def show_run(request: Request, run: str) -> Response:
 async def show_progress(request: Request, run: str) -> Response:
     """Give progress and heat map alone; tells the page to load itself again at the end."""
     _query(request)
-    opened = await _opened(request, run)
+    review = await _opened(request, run)
 
     def make() -> dict[str, Any]:
-        review = opened.review()
-        return {"id": review.id, "progress": progress(review), "maps": opened.maps()}
+        return {"id": review.id, "progress": progress(review), "maps": review.maps}
 
     shown = await made(make)
     answer = _shown(request, "_live", **shown)
@@ -127,8 +123,8 @@ async def show_progress(request: Request, run: str) -> Response:
 async def show_tests(request: Request, run: str) -> Response:
     """Give the hypothesis tests; as a page of its own where no script loads them."""
     _query(request)
-    opened = await _opened(request, run)
-    tests = await waited_for(request, lambda: test_lines(opened.tests()), "run")
+    review = await _opened(request, run)
+    tests = await waited_for(request, lambda: test_lines(review.tests()), "run")
     part = "HX-Request" in request.headers
     return _shown(request, "_tests" if part else "tests", id=run, tests=tests)
 
@@ -137,14 +133,13 @@ async def show_tests(request: Request, run: str) -> Response:
 async def show_diff(request: Request, run: str) -> Response:
     """Show a candidate beside the full skill."""
     query = _query(request, "deployment", "bundle", "condition")
-    opened = await _opened(request, run)
+    review = await _opened(request, run)
 
     def make() -> Any:  # noqa: ANN401  # a view model
         place = query["deployment"], query["bundle"]
-        review = opened.review()
         if place not in review.deleted:
             _no_reduction(*place, sealed=review.sealed)
-        return diff_page(review, *place, query["condition"], opened.trials(*place))
+        return diff_page(review, *place, query["condition"])
 
     return _shown(request, "diff", page=await made(make, "candidate"))
 
@@ -168,8 +163,8 @@ async def show_traces(request: Request, run: str) -> Response:
     query = _query(request, *filters.NAMES, "after", "before")
     wanted = filters.read_filter(query)
     after, before = (filters.read_number(query, name) for name in ("after", "before"))
-    opened = await _opened(request, run)
-    shown = await made(lambda: traces_page(opened.review(), wanted, after, before))
+    review = await _opened(request, run)
+    shown = await made(lambda: traces_page(review, wanted, after, before))
     return _shown(request, "traces", page=shown)
 
 
@@ -177,12 +172,11 @@ async def show_traces(request: Request, run: str) -> Response:
 async def show_cell(request: Request, run: str, number: str) -> Response:
     """Show one cell as proposal, decision and effect."""
     wanted = filters.read_filter(_query(request, *filters.NAMES))
-    opened = await _opened(request, run)
+    review = await _opened(request, run)
 
     def make() -> Any:  # noqa: ANN401  # a view model
-        review = opened.review()
         row = review.index.row(filters.read_number({"cell": number}, "cell"))
-        return cell_page(review, row, opened.trace(row), wanted)
+        return cell_page(review, row, review.trace(row.seq), wanted)
 
     return _shown(request, "cell", page=await made(make, "cell"))
 
@@ -196,8 +190,8 @@ async def compare(request: Request) -> Response:
 
     def make() -> Any:  # noqa: ANN401  # a view model
         left, right = (
-            _side(opened, query.get(f"{name}_deployment", ""))
-            for opened, name in zip(sides, ("left", "right"), strict=True)
+            _side(side, query.get(f"{name}_deployment", ""))
+            for side, name in zip(sides, ("left", "right"), strict=True)
         )
         return compare_page(left, right, after, differing=query.get("differing") == filters.YES)
 
@@ -206,8 +200,7 @@ async def compare(request: Request) -> Response:
     return _shown(request, "compare", page=shown, runs=rows)
 
 
-def _side(opened: OpenedRun, deployment: str) -> Side:
-    review = opened.review()
+def _side(review: Review, deployment: str) -> Side:
     if deployment and deployment not in review.plan.protocol.deployments:
         raise KeyError(deployment)
     return Side(review, deployment)
@@ -220,12 +213,11 @@ def _side(opened: OpenedRun, deployment: str) -> Side:
 async def show_certificate(request: Request, run: str, name: str) -> Response:
     """Show a certificate; ``verify=yes`` verifies it before the page is shown."""
     query = _query(request, "verify")
-    opened = await _opened(request, run)
-    result = None
-    if query.get("verify") == filters.YES or opened.verified(name) is not None:
-        found = await waited_for(request, lambda: opened.verification(name), "certificate")
-        result = verified(found)
-    shown = await made(lambda: certificate_page(opened.review(), name), "certificate")
+    review = await _opened(request, run)
+    result = review.verified.get(name)
+    if query.get("verify") == filters.YES:
+        result = await waited_for(request, lambda: review.verification(name), "certificate")
+    shown = await made(lambda: certificate_page(review, name), "certificate")
     return _shown(request, "certificate", page=shown, result=result)
 
 
@@ -233,21 +225,20 @@ async def show_certificate(request: Request, run: str, name: str) -> Response:
 async def show_verification(request: Request, run: str, name: str) -> Response:
     """Verify a certificate here and give the result alone."""
     _query(request)
-    opened = await _opened(request, run)
-    result = await waited_for(request, lambda: opened.verification(name), "certificate")
-    return _shown(request, "_verification", result=verified(result))
+    review = await _opened(request, run)
+    result = await waited_for(request, lambda: review.verification(name), "certificate")
+    return _shown(request, "_verification", result=result)
 
 
 @router.get("/ui/runs/{run}/certificates/{name}/envelope.json")
 async def download(request: Request, run: str, name: str) -> Response:
     """Give the signed DSSE envelope as a file."""
     _query(request)
-    opened = await _opened(request, run)
-    signed = await made(lambda: opened.review().named(name), "certificate")
-    body = json.dumps(signed.envelope, indent=2, sort_keys=True, ensure_ascii=True)
+    review = await _opened(request, run)
+    signed = await made(lambda: review.named(name), "certificate")
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
     headers = {**HEADERS, "Content-Disposition": f'attachment; filename="{safe}.json"'}
-    return Response(body + "\n", media_type="application/json", headers=headers)
+    return Response(signed.envelope, media_type="application/json", headers=headers)
 
 
 # -- what pages are drawn with -------------------------------------------------------------------

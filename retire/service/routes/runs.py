@@ -7,29 +7,30 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic.json_schema import SkipJsonSchema
 
+from retire.certify.gates import Verdict
+from retire.domain.run_state import RunState
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.answers import RunAnswer, RunPage, run_answer
-from retire.service.documenting import RUN, RUN_EXAMPLE, answers, header
+from retire.service.documenting import RUN, answers, header, run_example
 from retire.service.events import EventStream, stream
 from retire.service.paging import cut, found, link_header, next_page
 from retire.service.preferences import last_event
 from retire.service.problems import Kind, ProblemError, field_problem
 from retire.service.requests import RUN_ID
-from retire.service.routes.certify import GOING_ON
 from retire.service.tokens import Scope
 
 router = APIRouter(tags=["runs"])
 
 RunId = Annotated[str, Path(pattern=RUN_ID, description="Id of a run.", examples=[RUN])]
 
-PURGED_EXAMPLE = {
-    **RUN_EXAMPLE,
-    "state": "complete",
-    "cells_done": 24,
-    "ended_at": "2026-01-05T09:31:12Z",
-    "verdict": "fail",
-    "certificate": RUN,
-}
+_PURGED = run_example(
+    state=RunState.COMPLETE,
+    cells_done=24,
+    ended_at="2026-01-05T09:31:12Z",
+    verdict=Verdict.FAIL,
+    certificate=RUN,
+)
+_PAGE = RunPage(runs=[run_example()], next=f"/runs?before={RUN}&limit=50")
 
 _EVENT_SCHEMA = {
     "type": "object",
@@ -47,7 +48,7 @@ _EVENT_EXAMPLE = (
     dependencies=allowed(Scope.READ, "before", "limit"),
     summary="List runs",
     responses=answers(
-        {200: ("A page of runs", {"runs": [RUN_EXAMPLE], "next": f"/runs?before={RUN}&limit=50"})},
+        {200: ("A page of runs", _PAGE)},
         headers={"Link": header("The next page, where there is one (RFC 8288).")},
     ),
 )
@@ -81,7 +82,7 @@ async def list_runs(
     "/runs/{run}",
     dependencies=allowed(Scope.READ),
     summary="Read a run",
-    responses=answers({200: ("The run", RUN_EXAMPLE)}, Kind.NOT_FOUND),
+    responses=answers({200: ("The run", run_example())}, Kind.NOT_FOUND),
 )
 async def read_run(run: RunId, caller: CallerHere, services: ServicesHere) -> RunAnswer:
     """Say where a run stands.
@@ -126,7 +127,7 @@ async def follow_run(
     row = await found(services.keeper.run(run, caller.sees), "run")
     events = services.keeper.events(run, last_event(request.headers))
     first = None
-    if row.state not in GOING_ON:
+    if not row.state.going_on:
         first = await anext(events, None)
         if first is None:
             return Response(status_code=204)
@@ -152,7 +153,7 @@ async def follow_run(
     dependencies=allowed(Scope.CERTIFY),
     summary="Cancel a run",
     responses=answers(
-        {200: ("The run, which stops or has ended", {**RUN_EXAMPLE, "state": "cancelled"})},
+        {200: ("The run, which stops or has ended", run_example(state=RunState.CANCELLED))},
         Kind.NOT_FOUND,
         Kind.CONFLICT,
     ),
@@ -171,7 +172,7 @@ async def cancel_run(run: RunId, caller: CallerHere, services: ServicesHere) -> 
     dependencies=allowed(Scope.ADMIN),
     summary="Remove a run's evidence",
     responses=answers(
-        {200: ("The run, of which digests and outcomes are left", PURGED_EXAMPLE)},
+        {200: ("The run, of which digests and outcomes are left", _PURGED)},
         Kind.NOT_FOUND,
         Kind.CONFLICT,
     ),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic.json_schema import SkipJsonSchema
 
+from retire.domain.cell import Condition
+from retire.domain.outcome import D1Outcome, D2Outcome
 from retire.service.access import CallerHere, ServicesHere, allowed
 from retire.service.answers import TracePage
 from retire.service.documenting import RUN, TRACE_EXAMPLE, answers, header
 from retire.service.paging import cut, found, link_header, next_page
-from retire.service.port import TraceFilter
+from retire.service.port import TraceAnswer, TraceFilter
 from retire.service.problems import Kind
 from retire.service.requests import LARGEST_INTEGER, NAME, TRACE_ID
 from retire.service.routes.runs import RunId
@@ -29,18 +31,15 @@ TraceId = Annotated[
 ]
 Name = Annotated[str | Absent, Query(pattern=NAME)]
 
+_PAGE = TracePage(traces=[TRACE_EXAMPLE], next=f"/runs/{RUN}/traces?after=7&limit=100")
+
 
 @router.get(
     "/runs/{run}/traces",
     dependencies=allowed(Scope.READ, *FILTERS, "after", "limit"),
     summary="List traces",
     responses=answers(
-        {
-            200: (
-                "A page of traces",
-                {"traces": [TRACE_EXAMPLE], "next": f"/runs/{RUN}/traces?after=7&limit=100"},
-            )
-        },
+        {200: ("A page of traces", _PAGE)},
         Kind.NOT_FOUND,
         headers={"Link": header("The next page, where there is one (RFC 8288).")},
     ),
@@ -52,10 +51,10 @@ async def list_traces(  # noqa: PLR0913  # one argument for each query parameter
     services: ServicesHere,
     *,
     bundle: Name = None,
-    condition: Literal["B0", "B1", "B2", "B3", "B4", "B5", "B6"] | Absent = None,
+    condition: Condition | Absent = None,
     member: Name = None,
-    d1: Literal["proposal", "refusal", "invalid"] | Absent = None,
-    d2: Literal["not_reached", "allow", "deny", "unmediated"] | Absent = None,
+    d1: D1Outcome | Absent = None,
+    d2: D2Outcome | Absent = None,
     reason: Annotated[str | Absent, Query(pattern="^[a-z_]{1,64}$")] = None,
     protected: Literal["true", "false"] | Absent = None,
     after: Annotated[int, Query(ge=0, le=LARGEST_INTEGER, description="Only traces behind.")] = 0,
@@ -80,11 +79,10 @@ async def list_traces(  # noqa: PLR0913  # one argument for each query parameter
     following = None
     if more:
         filters = {name: getattr(wanted, name) for name in FILTERS}
-        place = {**filters, "after": page[-1]["seq"], "limit": limit}
+        place = {**filters, "after": page[-1].seq, "limit": limit}
         following = next_page(f"/runs/{run}/traces", place)
         response.headers.update(link_header(following))
-    named = [{"id": f"{run}.{row['seq']}", **row} for row in page]
-    return TracePage(traces=named, next=following)
+    return TracePage(traces=page, next=following)
 
 
 @router.get(
@@ -93,10 +91,9 @@ async def list_traces(  # noqa: PLR0913  # one argument for each query parameter
     summary="Read a trace",
     responses=answers({200: ("The trace", TRACE_EXAMPLE)}, Kind.NOT_FOUND),
 )
-async def read_trace(trace: TraceId, caller: CallerHere, services: ServicesHere) -> dict[str, Any]:
+async def read_trace(trace: TraceId, caller: CallerHere, services: ServicesHere) -> TraceAnswer:
     """Give one trace whole: proposal, decision with every predicate, effect as observed.
 
     Scope `read`.
     """
-    row = await found(services.keeper.trace(trace, caller.sees), "trace")
-    return {"id": trace, **row}
+    return await found(services.keeper.trace(trace, caller.sees), "trace")

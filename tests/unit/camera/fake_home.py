@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
+from hardware.wire import listening
 from tests.unit.camera.streams import jpeg, part
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: multipart/x-mixed-replace; boundary=cam7\r\n\r\n"
@@ -25,7 +27,7 @@ class FakeHome:
     number: int = 0
 
     async def serve(self, reader, writer):
-        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        with suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.requests.append(head.splitlines()[0])
             self.secrets += [
@@ -71,8 +73,6 @@ class FakeHome:
 @asynccontextmanager
 async def fake_home(**settings):
     home = FakeHome(**settings)
-    server = await asyncio.start_server(home.serve, "127.0.0.1", 0)
-    home.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
+    async with listening(home.serve, partial(asyncio.start_server, host="127.0.0.1")) as server:
+        home.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         yield home
-        server.close()

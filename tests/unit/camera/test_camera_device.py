@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
 from hardware.camera.device import Boundary, Device, Manner, Mode
 from hardware.sense.frames import View, read_stream, view_of
+from hardware.wire import listening
 
 
 @asynccontextmanager
 async def device(mode=Mode.LIVE, **manner):
     behaviour = [mode]
     camera = Device(Manner(per_second=100, **manner), lambda: behaviour[0])
-    server = await asyncio.start_server(camera.serve, "127.0.0.1", 0)
-    async with server:
+    async with listening(camera.serve, partial(asyncio.start_server, host="127.0.0.1")) as server:
         yield camera, server.sockets[0].getsockname()[1], behaviour
-        server.close()
 
 
 async def get(port, path, enough=40_000, method="GET"):

@@ -7,11 +7,13 @@ import json
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
 from hardware.bench.recipient import Received, Recipient
 from hardware.sense.camera import CameraSensor, CameraSetup
+from hardware.wire import listening
 from observer.port import EpisodeRow, SensorError
 from tests.unit.camera.streams import CONTENT_TYPE, jpeg, part, sha
 
@@ -38,11 +40,9 @@ def tap_of(recipient, path):
     stop = asyncio.Event()
 
     async def serve():
-        server = await asyncio.start_unix_server(recipient.tap, path=path)
-        async with server:
+        async with listening(recipient.tap, partial(asyncio.start_unix_server, path=path)):
             ready.set()
             await stop.wait()
-            server.close()
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
@@ -174,12 +174,10 @@ def device_log(*streams):
         writer.close()
 
     async def serve():
-        server = await asyncio.start_server(answer, "127.0.0.1", 0)
-        place.append(server.sockets[0].getsockname()[1])
-        async with server:
+        async with listening(answer, partial(asyncio.start_server, host="127.0.0.1")) as server:
+            place.append(server.sockets[0].getsockname()[1])
             ready.set()
             await stop.wait()
-            server.close()
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,7 @@ from hardware.actuate.camera import CameraActuator, Chain, granted_seconds
 from hardware.actuate.camera_stream import RequestLog, Session, StreamClient
 from hardware.bench.instance import read_instance
 from hardware.bench.recipient import Recipient
+from hardware.wire import listening
 from sink.decision import Action
 from sink.ports import ActStatus, Frozen
 from tests.unit.camera.fake_home import fake_home
@@ -30,10 +32,8 @@ async def display(frames=5):
         await recipient.take("display.kitchen", reader, writer)
         taken.set()
 
-    server = await asyncio.start_server(take, "127.0.0.1", 0)
-    async with server:
+    async with listening(take, partial(asyncio.start_server, host="127.0.0.1")) as server:
         yield recipient, server.sockets[0].getsockname()[1], taken
-        server.close()
 
 
 def client_for(url, folder):
@@ -133,8 +133,8 @@ async def test_a_display_that_reads_no_more_holds_nobody_up(tmp_path):
         writer.close()
         gone.set()
 
-    server = await asyncio.start_server(stuck, "127.0.0.1", 0, limit=1)
-    async with server, fake_home(per_second=5000.0) as home:
+    listen = partial(asyncio.start_server, host="127.0.0.1", limit=1)
+    async with listening(stuck, listen) as server, fake_home(per_second=5000.0) as home:
         port = server.sockets[0].getsockname()[1]
         client = client_for(home.url, tmp_path)
         async with asyncio.timeout(6):

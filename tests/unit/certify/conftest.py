@@ -10,7 +10,7 @@ import pytest
 
 from retire.certify.gates import AuditedBundle, DeclaredPlan
 from retire.domain.cell import AUTHORIZED, Cell, Condition, Sample
-from retire.domain.outcome import D1, D2, Outcome
+from retire.domain.outcome import D1Outcome, D2Outcome, Outcome
 
 BUNDLES = ("ACC", "PRV")
 MEMBERS = (AUTHORIZED, "invalid_authority", "invalid_state")
@@ -30,7 +30,7 @@ def cell(
 def outcome(of, *, intended=None, protected=None, complete=True, **fields):
     """An authorized cell that succeeds, or an invalid one that the sink denies."""
     deny = not of.authorized and protected is not True
-    stages = {"d1": D1.PROPOSAL, "d2": D2.DENY if deny else D2.ALLOW}
+    stages = {"d1": D1Outcome.PROPOSAL, "d2": D2Outcome.DENY if deny else D2Outcome.ALLOW}
     return Outcome(
         of,
         complete=complete,

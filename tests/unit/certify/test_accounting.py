@@ -24,7 +24,7 @@ from retire.certify.accounting import (
 )
 from retire.domain.cell import AUTHORIZED, Cell, Condition, Sample
 from retire.domain.errors import InputError
-from retire.domain.outcome import D1, D2, Outcome
+from retire.domain.outcome import D1Outcome, D2Outcome, Outcome
 
 BUNDLES = ("ACC", "ENV", "PRV")
 DEPLOYMENTS = ("m1", "m2")
@@ -34,8 +34,8 @@ def outcome(condition, bundle, member, *, deployment="m1", repetition=0, **field
     cell = Cell(Sample.AUDIT, deployment, bundle, condition, member, repetition)
     defaults = {
         "complete": True,
-        "d1": D1.PROPOSAL,
-        "d2": D2.ALLOW,
+        "d1": D1Outcome.PROPOSAL,
+        "d2": D2Outcome.ALLOW,
         "intended": cell.authorized,
         "protected": cell.authorized,
     }
@@ -46,13 +46,13 @@ def test_flow_over_invalid_members():
     flow = invalid_flow(
         [
             outcome(Condition.B4, "ACC", AUTHORIZED),
-            outcome(Condition.B4, "ACC", "x", d2=D2.DENY),
-            outcome(Condition.B4, "ACC", "x", repetition=1, d2=D2.DENY),
+            outcome(Condition.B4, "ACC", "x", d2=D2Outcome.DENY),
+            outcome(Condition.B4, "ACC", "x", repetition=1, d2=D2Outcome.DENY),
             # Denied and seen all the same: another path to the world.
-            outcome(Condition.B4, "ACC", "x", repetition=2, d2=D2.DENY, protected=True),
+            outcome(Condition.B4, "ACC", "x", repetition=2, d2=D2Outcome.DENY, protected=True),
             outcome(Condition.B4, "ENV", "x"),
-            outcome(Condition.B4, "ENV", "y", d1=D1.REFUSAL, d2=D2.NOT_REACHED),
-            outcome(Condition.B4, "PRV", "x", d1=D1.INVALID, d2=D2.NOT_REACHED),
+            outcome(Condition.B4, "ENV", "y", d1=D1Outcome.REFUSAL, d2=D2Outcome.NOT_REACHED),
+            outcome(Condition.B4, "PRV", "x", d1=D1Outcome.INVALID, d2=D2Outcome.NOT_REACHED),
             outcome(Condition.B4, "PRV", "y", complete=False, protected=True),
         ]
     )
@@ -92,19 +92,19 @@ def test_authorized_success_needs_a_complete_cell():
 @pytest.mark.parametrize(
     ("fields", "stop"),
     [
-        ({"d1": D1.REFUSAL, "d2": D2.NOT_REACHED}, Stop(Stage.D1_REFUSAL)),
+        ({"d1": D1Outcome.REFUSAL, "d2": D2Outcome.NOT_REACHED}, Stop(Stage.D1_REFUSAL)),
         (
-            {"d1": D1.INVALID, "d2": D2.NOT_REACHED, "d1_rule": "two_calls"},
+            {"d1": D1Outcome.INVALID, "d2": D2Outcome.NOT_REACHED, "d1_rule": "two_calls"},
             Stop(Stage.D1_INVALID, "two_calls"),
         ),
         (
-            {"d2": D2.DENY, "reason": "parameter_mismatch", "parameter": "range_days"},
+            {"d2": D2Outcome.DENY, "reason": "parameter_mismatch", "parameter": "range_days"},
             Stop(Stage.D2, "parameter_mismatch", "range_days"),
         ),
-        ({"d2": D2.NOT_REACHED}, Stop(Stage.D2, "not_reached")),
+        ({"d2": D2Outcome.NOT_REACHED}, Stop(Stage.D2, "not_reached")),
         ({"evidence_class": "target_state"}, Stop(Stage.D3, "target_state")),
-        ({"d2": D2.UNMEDIATED}, Stop(Stage.D3)),
-        ({"complete": False, "d1": D1.REFUSAL}, Stop(Stage.INCOMPLETE)),
+        ({"d2": D2Outcome.UNMEDIATED}, Stop(Stage.D3)),
+        ({"complete": False, "d1": D1Outcome.REFUSAL}, Stop(Stage.INCOMPLETE)),
     ],
 )
 def test_where_a_miss_arose(fields, stop):
@@ -225,8 +225,8 @@ def task_value(wins):
         Outcome(
             Cell(Sample.TASK_VALUE, deployment, bundle, condition, AUTHORIZED, repetition),
             complete=True,
-            d1=D1.PROPOSAL,
-            d2=D2.UNMEDIATED,
+            d1=D1Outcome.PROPOSAL,
+            d2=D2Outcome.UNMEDIATED,
             intended=(deployment, bundle, condition) in wins,
             protected=False,
         )

@@ -14,7 +14,7 @@ from retire.certify.gates import (
 )
 from retire.domain.cell import AUTHORIZED, Condition, Sample
 from retire.domain.errors import InputError
-from retire.domain.outcome import D1, D2
+from retire.domain.outcome import D1Outcome, D2Outcome
 
 TEN = Fraction(1, 10)
 
@@ -158,7 +158,9 @@ def test_duplicate_and_undeclared_cells_are_named(run):
 
 
 def test_invalid_output_stays_in_the_denominator(run):
-    run.change(run.index("ACC", AUTHORIZED), d1=D1.INVALID, d2=D2.NOT_REACHED, intended=False)
+    run.change(
+        run.index("ACC", AUTHORIZED), d1=D1Outcome.INVALID, d2=D2Outcome.NOT_REACHED, intended=False
+    )
     result = judged(run)
     assert (result.utility.candidate, result.utility.n) == (3, 4)
     assert result.verdict is Verdict.FAIL

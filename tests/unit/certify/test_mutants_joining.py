@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from retire.certify.joining import Evidence, join, leaks_without_row, outcomes_of
+from retire.certify.joining import Records, join, leaks_without_row, outcomes_of
 from retire.domain.cell import AUTHORIZED, Cell, Condition, Sample
-from retire.domain.outcome import D1, D2
-from retire.domain.trace import cell_of
+from retire.domain.document import as_document
+from retire.domain.outcome import D1Outcome, D2Outcome
+from retire.domain.trace import CellName
 from tests.unit.domain.test_joining_of_records import DOORS, Run
 
 CUT = "e" * 32
@@ -26,8 +27,21 @@ def run():
     return run
 
 
+def cell_of(row):
+    return as_document(CellName, row["cell"]).cell
+
+
 def key(run, index=0):
     return cell_of(run.rows[index]).key
+
+
+def untraced(records):
+    return leaks_without_row(records, {row.body.cell.cell.key for row in records.rows})
+
+
+def outcomes(records, declared):
+    traced = [row.body.outcome() for row in records.rows]
+    return outcomes_of(traced, untraced(records), declared)
 
 
 def findings(run, spoil=undisturbed):
@@ -69,7 +83,7 @@ def test_a_finding_points_at_its_cell_attempt_or_record(run):
     assert findings(run) == [("wrong_door", key(run))]
     run.rows[1]["d2"]["record"] = None
     assert ("decision_missing", key(run, 1)) in findings(run)
-    run.rows[2]["d3"]["record"] = None
+    run.rows[2]["d3"]["record"] = {"seq": 1, "hash": "sha256:" + "9" * 64}
     assert ("sighting_missing", key(run, 2)) in findings(run)
     run.rows[0]["d3"]["intended"] = False
     assert ("sighting_differs", key(run)) in findings(run)
@@ -109,7 +123,7 @@ def test_a_leak_of_a_development_task_is_no_cells_leak(run):
     run.record("direct", {"kind": "direct", "attempt": CUT})
     run.sight(CUT, protected=True)
     assert findings(run) == []
-    assert leaks_without_row(run.evidence()) == ()
+    assert untraced(run.evidence()) == ()
 
 
 @pytest.mark.parametrize("name", [*DOORS, "observer"])
@@ -130,7 +144,7 @@ def test_a_missing_countersignature_points_at_the_observer(run):
 
 def test_a_broken_chain_of_rows_points_at_the_row(run):
     evidence = run.evidence()
-    evidence.rows[1]["hash"] = "sha256:" + "0" * 64
+    evidence.rows[1] = evidence.rows[1].model_copy(update={"hash": "sha256:" + "0" * 64})
     assert [(item.kind, item.where) for item in join(evidence)] == [("trace_chain", "trace 2")]
 
 
@@ -144,10 +158,10 @@ def unfinished(run, sighted=True):
 
 def test_a_leak_in_a_cut_attempt_is_not_hidden_by_the_missing_row(run):
     cell = unfinished(run)
-    assert leaks_without_row(run.evidence()) == (cell.key,)
-    *_, leak = outcomes_of(run.evidence(), [cell])
+    assert untraced(run.evidence()) == (cell.key,)
+    *_, leak = outcomes(run.evidence(), [cell])
     assert (leak.cell, leak.complete, leak.protected) == (cell, False, True)
-    assert (leak.d1, leak.d2, leak.intended) == (D1.PROPOSAL, D2.NOT_REACHED, False)
+    assert (leak.d1, leak.d2, leak.intended) == (D1Outcome.PROPOSAL, D2Outcome.NOT_REACHED, False)
 
 
 def test_leaks_are_listed_once_in_order_and_harmless_sightings_not(run):
@@ -158,13 +172,13 @@ def test_leaks_are_listed_once_in_order_and_harmless_sightings_not(run):
     run.sight("d" * 32, protected=True)
     run.attempts["c" * 32] = key(run) + "/unsighted"
     run.sight("c" * 32, protected=False)
-    assert leaks_without_row(run.evidence()) == tuple(sorted([cell.key, other.key]))
+    assert untraced(run.evidence()) == tuple(sorted([cell.key, other.key]))
 
 
 def test_a_finished_cell_has_no_leak_without_a_row(run):
     unfinished(run, sighted=False)
     run.sight(run.rows[0]["attempt"], protected=True)
-    assert leaks_without_row(run.evidence()) == ()
+    assert untraced(run.evidence()) == ()
 
 
 def test_an_unreadable_line_or_record_hides_no_other_leak(run):
@@ -173,24 +187,24 @@ def test_an_unreadable_line_or_record_hides_no_other_leak(run):
     def garbled(records, heads):
         records["observer"] = b"no entry\n" + records["observer"]
 
-    assert leaks_without_row(run.evidence(garbled)) == (cell.key,)
+    assert untraced(run.evidence(garbled)) == (cell.key,)
     whole = run.evidence()
-    gone = Evidence(whole.rows, {}, whole.heads, [], run.attempts)
-    assert leaks_without_row(gone) == ()
+    gone = Records(whole.rows, {}, whole.heads, [], run.attempts)
+    assert untraced(gone) == ()
 
 
 def test_the_outcomes_are_those_of_declared_cells(run):
     cell = unfinished(run)
     declared = [cell_of(row) for row in run.rows[:2]]
-    outcomes = outcomes_of(run.evidence(), declared)
-    assert [outcome.cell for outcome in outcomes] == declared
-    assert [outcome.intended for outcome in outcomes] == [True, True]
-    assert [outcome.cell.member for outcome in outcomes] == [AUTHORIZED, AUTHORIZED]
-    assert len(outcomes_of(run.evidence(), [*declared, cell])) == 3
+    found = outcomes(run.evidence(), declared)
+    assert [outcome.cell for outcome in found] == declared
+    assert [outcome.intended for outcome in found] == [True, True]
+    assert [outcome.cell.member for outcome in found] == [AUTHORIZED, AUTHORIZED]
+    assert len(outcomes(run.evidence(), [*declared, cell])) == 3
 
 
 def test_the_attempt_of_the_row_is_the_one_compared(run):
-    del run.rows[0]["d3"]["attempt"]
+    run.rows[0]["d3"]["attempt"] = "f" * 32
     assert findings(run) == []
     run.rows[0]["d3"] = run.sight("d" * 32, protected=True)
     assert ("sighting_differs", key(run)) in findings(run)

@@ -13,8 +13,10 @@ from retire.certify.stability import differ, read_stability, stated_of
 from retire.deployments import EMBEDDED, Call, Completion, DeploymentFault
 from retire.domain.digests import digest_of
 from retire.domain.errors import InputError
+from retire.domain.evidence import Evidence
 from retire.runner.stability import measure_stability
 from sink.proposal import RawAnswer
+from tests.made_traces import BREAKS, REFUSES, proposes
 from tests.silent import Silent
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class Wavering:
     """Answers every second question with another tool; falls silent where it is told to."""
 
     name = "wavering"
-    evidence = "live_model"
+    evidence = Evidence.LIVE_MODEL
     concurrency = 1
 
     def __init__(self, texts: Sequence[str], silent_for: str = "") -> None:
@@ -93,17 +95,17 @@ def test_a_pair_without_answers_counts_as_none() -> None:
 @pytest.mark.parametrize(
     "second",
     [
-        {"outcome": "refusal", "rule": "", "text": "no"},
-        {"outcome": "proposal", "rule": "", "tool": "b", "arguments": {"target": "x"}},
-        {"outcome": "proposal", "rule": "", "tool": "a", "arguments": {"target": "y"}},
-        {"outcome": "proposal", "rule": "", "tool": "a", "arguments": {}},
-        {"outcome": "invalid", "rule": "cut_off", "text": ""},
+        REFUSES,
+        proposes("b", target="'x"),
+        proposes("a", target="'y"),
+        proposes("a"),
+        BREAKS,
     ],
 )
-def test_what_the_next_stage_would_see_makes_the_difference(second: dict[str, Any]) -> None:
-    first = {"outcome": "proposal", "rule": "", "tool": "a", "arguments": {"target": "x"}}
+def test_what_the_next_stage_would_see_makes_the_difference(second: Any) -> None:
+    first = proposes("a", target="'x")
     assert differ(first, second)
-    assert not differ(first, dict(first))
+    assert not differ(first, first.model_copy())
 
 
 def stated(**changes: Any) -> Any:
@@ -115,9 +117,9 @@ def stated(**changes: Any) -> Any:
 
 
 def test_a_certificate_states_its_own_bundles_alone() -> None:
-    assert stated()["plain"]["pairs"] == 8
+    assert stated()["plain"].pairs == 8
     one = stated(skills={"ACC_L01": SKILLS["ACC_L01"]})["plain"]
-    assert (one["pairs"], list(one["by_bundle"])) == (4, ["ACC_L01"])
+    assert (one.pairs, list(one.by_bundle)) == (4, ["ACC_L01"])
 
 
 @pytest.mark.parametrize(

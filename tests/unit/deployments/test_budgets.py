@@ -7,7 +7,6 @@ from decimal import Decimal
 
 import pytest
 
-from retire.deployments import EMBEDDED
 from retire.deployments.budget import (
     Account,
     Budgeted,
@@ -15,11 +14,10 @@ from retire.deployments.budget import (
     Taken,
     read_budget,
     taken_by,
-    within,
 )
-from retire.deployments.configuration import OpenAIConfiguration, load_deployments
+from retire.deployments.configuration import load_deployments
 from retire.deployments.estimating import prompt_tokens
-from retire.deployments.openai_endpoint import EndpointFault, OpenAIDeployment
+from retire.deployments.openai_endpoint import EndpointFault
 from retire.deployments.port import Call, Completion, DeploymentFault, Served
 from retire.domain.errors import InputError
 from sink.proposal import RawAnswer
@@ -213,19 +211,6 @@ async def test_two_deployments_share_one_account():
     await ask(Budgeted(second, account, 64))
     with pytest.raises(BudgetReached):
         await ask(Budgeted(first, account, 64))
-
-
-def test_only_what_asks_an_endpoint_needs_a_budget():
-    configuration = OpenAIConfiguration.model_validate(
-        {"provider": "openai", "name": "one", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
-    )
-    account = Account(read_budget("1 EUR"))
-    embedded = EMBEDDED.named(EMBEDDED.names[0])
-    assert within(embedded, account) is embedded
-    with pytest.raises(InputError, match="price"):
-        within(OpenAIDeployment(configuration), account)
-    priced = OpenAIDeployment(configuration.model_copy(update={"price": PRICE}))
-    assert within(priced, account).identity == priced.identity
 
 
 def test_a_budget_changes_nothing_else():

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retire.deployments import EMBEDDED, Call, DeploymentFault
+from retire.deployments import EMBEDDED, Call, DeploymentFault, Served
 from retire.deployments.cassette import Recorded, ReplayDeployment, pack, unpack
 from retire.domain.errors import InputError
 from retire.prompts.prompt import request_digest
@@ -26,19 +26,15 @@ REQUEST = request_digest(MESSAGES, TOOLS)
 IDENTITIES = {"small": {"provider": "local", "weights": "sha256:1"}}
 
 
-def answer(text: str) -> dict[str, Any]:
-    return RawAnswer(mode="json", text=text, finish_reason="stop").model_dump(mode="json")
-
-
 def recorded(text: str, repetition: int = 1, place: str = "audit/x", **more: Any) -> Recorded:
-    values = {
+    values: dict[str, Any] = {
         "deployment": "small",
         "request": REQUEST,
         "sample": "audit",
         "repetition": repetition,
         "place": place,
-        "answer": answer(text),
-        "served": {"model": "m", "milliseconds": 7},
+        "answer": RawAnswer(mode="json", text=text, finish_reason="stop"),
+        "served": Served(model="m", milliseconds=7),
     }
     return Recorded(**{**values, **more})
 

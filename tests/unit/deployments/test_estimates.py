@@ -52,7 +52,9 @@ def protocol(**given):
 def test_cells_are_counted_as_the_plan_lists_them(given):
     declared = protocol(**given)
     members = {bundle.id: [m.name for m in bundle.members] for bundle in BUNDLES}
-    plan = fix_plan(declared, members, {bundle.id: {} for bundle in BUNDLES}, {"one": "sha256:x"})
+    plan = fix_plan(
+        declared, members, {bundle.id: bundle.digests for bundle in BUNDLES}, {"one": "sha256:x"}
+    )
     assert plan_load(declared, BUNDLES).cells.calls == len(plan.cells)
 
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retire.deployments.rates import WINDOW_SECONDS, RateLimit
-from retire.deployments.retrying import (
+from retire.deployments.limits import (
     LONGEST_WAIT_SECONDS,
+    WINDOW_SECONDS,
+    RateLimit,
     asked_wait,
     backoff,
     is_worth_another_try,

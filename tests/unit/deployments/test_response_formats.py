@@ -9,8 +9,7 @@ import pytest
 
 from retire.bundle import find_bundles, load_bundle
 from retire.deployments.configuration import load_deployments
-from retire.deployments.requesting import request_body
-from retire.deployments.response_format import answer_schema, name_table, sent_tools
+from retire.deployments.requesting import answer_schema, name_table, request_body, sent_tools
 from retire.domain.errors import InputError
 
 PANEL = Path(__file__).parents[3] / "bundles" / "panel"

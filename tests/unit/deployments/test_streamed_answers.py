@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retire.deployments.streaming import assemble
+from retire.deployments.envelope import DONE, Reading, StreamedTurn
 from sink.proposal import Invalid, Proposal, RawAnswer, Refusal, ToolCall, parse
 
 
@@ -24,6 +26,15 @@ def chunk(*calls, finish=None, content=None):
     if content is not None:
         delta["content"] = content
     return {"choices": [{"delta": delta, "finish_reason": finish}]}
+
+
+def assemble(chunks, mode, max_tokens=None):
+    """Return the answer of a stream of these events."""
+    turn = StreamedTurn(Reading(mode, max_tokens))
+    for event in chunks:
+        turn.take(json.dumps(event).encode())
+    turn.take(DONE)
+    return turn.turn().answer
 
 
 END = chunk(finish="tool_calls")

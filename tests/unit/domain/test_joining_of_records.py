@@ -7,11 +7,13 @@ import copy
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from retire.certify.joining import Evidence, countersigned, join
+from retire.certify.joining import Records, countersigned, join
 from retire.domain.cell import Cell, Condition, Sample
 from retire.domain.digests import digest_of
-from retire.domain.trace import cell_json
+from retire.domain.document import as_document
+from retire.domain.trace import NOT_REACHED, TraceRow
 from sink.record import GENESIS, make_entry, sign_head
+from tests.made_traces import REFUSES, made_trace, proposes, seen
 
 DOORS = ("sink-canonical", "sink-exact", "direct")
 KEYS = {
@@ -48,31 +50,16 @@ class Run:
         attempt = f"{number:032x}"
         cell = Cell(Sample.AUDIT, "m", "ACC", condition, member, number)
         self.attempts[attempt] = cell.key
-        d2 = {
-            "outcome": "not_reached",
-            "basis": "",
-            "reason": "",
-            "parameter": "",
-            "predicates": {},
-            "record": None,
-            "act": None,
-        }
+        d2 = NOT_REACHED.as_json()
         happened = allow if protected is None else protected
         if outcome == "proposal":
             d2 = self._decide(condition, attempt, d2, allow=allow)
         happened = happened and outcome == "proposal"
         sighting = self.sight(attempt, protected=happened)
-        body = {
-            "cell": cell_json(cell),
-            "attempt": attempt,
-            "answer_digest": ANSWER,
-            "d1": {"outcome": outcome, "rule": ""},
-            "d2": d2,
-            "d3": sighting,
-            "snapshot": SNAPSHOT,
-            "contract": CONTRACT,
-            "effect": EFFECT,
-        }
+        named = {"answer_digest": ANSWER, "snapshot": SNAPSHOT, "contract": CONTRACT}
+        d1 = proposes() if outcome == "proposal" else REFUSES
+        trace = made_trace(cell, d1, attempt=attempt, effect=EFFECT, **named)
+        body = {**trace.as_json(), "d2": d2, "d3": sighting}
         self.rows.append(body)
         return body
 
@@ -96,17 +83,10 @@ class Run:
         return {**d2, "outcome": said["decision"], **given, "record": record}
 
     def sight(self, attempt, *, protected, complete=True):
-        body = {
-            "kind": "sighting",
-            "attempt": attempt,
-            "effect": EFFECT,
-            "complete": complete,
-            "intended": protected,
-            "protected": protected,
-            "evidence_class": "target_state_read",
-        }
-        record = self.record("observer", body)
-        return {key: value for key, value in body.items() if key != "kind"} | {"record": record}
+        happened = {"complete": complete, "intended": protected, "protected": protected}
+        body = seen(attempt=attempt, effect=EFFECT, **happened).as_json()
+        del body["record"]
+        return body | {"record": self.record("observer", {"kind": "sighting", **body})}
 
     def evidence(self, spoil=lambda records, heads: None):
         records, heads = {}, {}
@@ -117,15 +97,16 @@ class Run:
                 lines.append(entry.line())
                 prev = entry.hash
             records[name] = b"".join(lines)
-            signed = countersigned(heads) if name == "observer" else ""
+            hashes = {key: head.hash for key, head in heads.items()}
+            signed = countersigned(hashes) if name == "observer" else ""
             heads[name] = sign_head(key, name, len(lines), prev, signed)
         rows, prev = [], GENESIS
         for number, body in enumerate(self.rows, start=1):
             row = {"seq": number, "prev": prev, "body": copy.deepcopy(body)}
-            rows.append({**row, "hash": digest_of(row)})
-            prev = rows[-1]["hash"]
+            prev = digest_of(row)
+            rows.append(as_document(TraceRow, {**row, "hash": prev}))
         spoil(records, heads)
-        return Evidence(rows, records, heads, self.stray, self.attempts)
+        return Records(rows, records, heads, self.stray, self.attempts)
 
     def found(self, spoil=lambda records, heads: None):
         return [finding.kind for finding in join(self.evidence(spoil))]
@@ -218,8 +199,6 @@ def test_a_forged_sighting_differs_from_its_record(run, field, value):
 
 
 def test_a_row_without_a_sighting(run):
-    run.rows[2]["d3"]["record"] = None
-    assert run.found() == ["sighting_missing"]
     run.rows[2]["d3"]["record"] = {"seq": 1, "hash": "sha256:" + "9" * 64}
     assert run.found() == ["sighting_missing"]
 
@@ -324,7 +303,8 @@ def test_the_observer_countersigns_the_other_heads(run):
 @pytest.mark.parametrize("field", ["seq", "prev", "hash"])
 def test_a_row_that_does_not_chain(run, field):
     evidence = run.evidence()
-    evidence.rows[2][field] = 7 if field == "seq" else "sha256:" + "0" * 64
+    other = 7 if field == "seq" else "sha256:" + "0" * 64
+    evidence.rows[2] = evidence.rows[2].model_copy(update={field: other})
     assert [finding.kind for finding in join(evidence)] == ["trace_chain"]
 
 

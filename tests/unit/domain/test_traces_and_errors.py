@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import copy
+from dataclasses import replace
 
 import pytest
 
 from retire.domain.cell import Cell, Condition, Sample
+from retire.domain.document import as_document
 from retire.domain.errors import (
     EvidenceError,
     IncompleteError,
@@ -14,55 +15,32 @@ from retire.domain.errors import (
     NotAReduction,
     RetireError,
 )
-from retire.domain.outcome import D1, D2
-from retire.domain.trace import cell_json, cell_of, leaf, outcome_of, outcome_root, record_root
+from retire.domain.outcome import D1Outcome, D2Outcome
+from retire.domain.trace import RecordEntry, Trace, outcome_root, record_root
+from tests.made_traces import door, made_trace, proposes
+
+CELL = Cell(Sample.AUDIT, "m", "ACC", Condition.B4, "invalid_state", 1)
 
 
-def body(repetition=1, **changes):
-    cell = Cell(Sample.AUDIT, "m", "ACC", Condition.B4, "invalid_state", repetition)
-    return {
-        "cell": cell_json(cell),
-        "attempt": "a" * 32,
-        "attempt_number": 1,
-        "earlier_attempts": [],
-        "prompt": "p",
-        "answer": {"mode": "json"},
-        "answer_digest": "q",
-        "d1": {"outcome": "proposal", "rule": "", "tool": "t", "arguments": {}},
-        "d2": {
-            "outcome": "deny",
-            "basis": "",
-            "reason": "state_unmet",
-            "detail": "the value is 'open'",
-            "parameter": "",
-            "predicates": {"state": False},
-            "record": {"seq": 1, "hash": "h", "nonce": "n"},
-            "act": None,
-        },
-        "d3": {
-            "complete": True,
-            "intended": False,
-            "protected": False,
-            "evidence_class": "target_state_read",
-            "last_seq": 0,
-            "record": {"seq": 1, "hash": "h"},
-        },
-        "snapshot": "s",
-        "contract": "c",
-        "effect": "e",
-        "microseconds": {"freeze": 1},
-        **changes,
-    }
+def trace(repetition=1, **changes):
+    d2 = door(
+        "deny",
+        reason="state_unmet",
+        detail="the value is 'open'",
+        predicates={"state": False},
+        record=RecordEntry(seq=1, hash="h", nonce="n"),
+    )
+    return made_trace(replace(CELL, repetition=repetition), proposes(), d2, **changes)
 
 
 def changed(path, value):
-    data = copy.deepcopy(body())
+    data = trace().as_json()
     place = data
     *parents, last = path.split("/")
     for part in parents:
         place = place[part]
     place[last] = value
-    return data
+    return as_document(Trace, data)
 
 
 @pytest.mark.parametrize(
@@ -71,15 +49,15 @@ def changed(path, value):
         ("attempt", "b" * 32),
         ("attempt_number", 2),
         ("earlier_attempts", ["c" * 32]),
-        ("microseconds", {}),
+        ("microseconds", {"freeze": 9, "deployment": 9, "decision": 9, "observation": 9}),
         ("d2/record", {"seq": 9, "hash": "z", "nonce": "y"}),
         ("d2/detail", "other words"),
-        ("d3/record", None),
+        ("d3/record", {"seq": 9, "hash": "z"}),
         ("d3/last_seq", 12),
     ],
 )
 def test_where_and_when_a_cell_ran_does_not_matter(path, value):
-    assert leaf(changed(path, value)) == leaf(body())
+    assert changed(path, value).leaf() == trace().leaf()
 
 
 @pytest.mark.parametrize(
@@ -89,8 +67,8 @@ def test_where_and_when_a_cell_ran_does_not_matter(path, value):
         ("cell/repetition", 2),
         ("prompt", "x"),
         ("answer_digest", "x"),
-        ("d1/outcome", "invalid"),
-        ("d1/rule", "not_json"),
+        ("d1", {"outcome": "invalid", "rule": "not_json", "text": ""}),
+        ("d1", {"outcome": "invalid", "rule": "cut_off", "text": ""}),
         ("d2/outcome", "allow"),
         ("d2/basis", "free_band"),
         ("d2/reason", "grant_absent"),
@@ -106,20 +84,20 @@ def test_where_and_when_a_cell_ran_does_not_matter(path, value):
     ],
 )
 def test_what_a_cell_says_is_covered(path, value):
-    assert leaf(changed(path, value)) != leaf(body())
+    assert changed(path, value).leaf() != trace().leaf()
 
 
 def test_the_outcome_root_knows_cells_not_the_order_they_ran_in():
-    bodies = [body(number) for number in (1, 2, 10)]
+    bodies = [trace(number) for number in (1, 2, 10)]
     assert outcome_root(bodies) == outcome_root(reversed(bodies))
     assert outcome_root(bodies) != outcome_root(bodies[:2])
     assert record_root(["a", "b"]) != record_root(["b", "a"])
 
 
 def test_an_outcome_is_read_from_its_trace():
-    outcome = outcome_of(body())
-    assert outcome.cell == cell_of(body())
-    assert (outcome.d1, outcome.d2) == (D1.PROPOSAL, D2.DENY)
+    outcome = trace().outcome()
+    assert outcome.cell == CELL
+    assert (outcome.d1, outcome.d2) == (D1Outcome.PROPOSAL, D2Outcome.DENY)
     assert (outcome.complete, outcome.intended, outcome.protected) == (True, False, False)
     assert outcome.predicates == {"state": False}
 

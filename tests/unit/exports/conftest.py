@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from retire.service.reviewing.library import Shelf
 from tests.made_folders import certified_folder, sealed_folder
 
 
@@ -26,13 +25,3 @@ def certified(tmp_path):
         return certified_folder(tmp_path / "run", tmp_path / "home", *args, **kwargs)
 
     return make
-
-
-@pytest.fixture
-def opened():
-    """Return a reader of run folders, as the report and the pages have it."""
-
-    def read(root):
-        return Shelf().opened("a run", "a run", root, None)
-
-    return read

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from retire.domain.errors import EvidenceError, InputError
+from retire.domain.trace import outcome_root, record_root
 from retire.pages.exports.columns import COLUMNS, arguments_json
-from retire.wiring.stored_cells import StoredCells
+from retire.verify.run import SealedRun
 
 parquet = pytest.importorskip("pyarrow.parquet")
 export = pytest.importorskip("retire.pages.exports.parquet")
@@ -22,7 +23,7 @@ DOCS = Path(__file__).parents[3] / "docs" / "data.md"
 
 def written(root, name="cells.parquet"):
     path = root.parent / name
-    rows = export.write_parquet(StoredCells(root), path)
+    rows = export.write_parquet(SealedRun(root), path)
     table = parquet.read_table(path)
     assert table.num_rows == rows
     return table
@@ -31,7 +32,7 @@ def written(root, name="cells.parquet"):
 def test_every_declared_cell_is_one_row_in_cell_order(sealed):
     root = sealed()
     table = written(root)
-    run = StoredCells(root)
+    run = SealedRun(root)
     assert [row["cell"] for row in table.to_pylist()] == [c.key for c in sorted(run.plan.cells)]
     assert table.column_names == [column.name for column in COLUMNS]
 
@@ -51,12 +52,12 @@ def test_counts_of_the_table_are_those_of_the_traces(sealed):
 
 def test_the_file_names_its_run(sealed):
     root = sealed()
-    run = StoredCells(root)
+    run = SealedRun(root)
     found = {k.decode(): v.decode() for k, v in written(root).schema.metadata.items()}
     assert found["retire.plan_digest"] == run.plan.digest
-    assert found["retire.outcome_root"] == run.outcome_root
+    assert found["retire.outcome_root"] == run.traces.outcome_root
     assert found["retire.evidence"] == run.evidence
-    assert found["retire.cells"] == str(len(run))
+    assert found["retire.cells"] == str(len(run.plan.cells))
 
 
 def test_a_cell_without_evidence_says_nothing(sealed):
@@ -104,13 +105,24 @@ def test_a_trace_of_no_declared_cell_is_named(sealed):
     lines = (root / "traces.jsonl").read_text().splitlines()
     (root / "traces.jsonl").write_text("\n".join([*lines, lines[0]]) + "\n")
     with pytest.raises(EvidenceError) as caught:
-        StoredCells(root)
+        written(root)
     assert caught.value.where.endswith(f"traces.jsonl:{len(lines) + 1}")
+
+
+def test_the_roots_speak_of_the_traces_that_were_read_first(sealed):
+    root = sealed()
+    whole, changed = SealedRun(root).traces, SealedRun(root).traces
+    assert whole.outcome_root == outcome_root(row.body for row in whole)
+    assert whole.record_root == record_root([row.hash for row in whole])
+    lines = (root / "traces.jsonl").read_text().splitlines()
+    (root / "traces.jsonl").write_text("\n".join(reversed(lines)) + "\n")
+    with pytest.raises(EvidenceError, match="changed while they were read"):
+        assert changed.outcome_root
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path):
     with pytest.raises(InputError) as caught:
-        StoredCells(tmp_path)
+        SealedRun(tmp_path)
     assert str(tmp_path) in caught.value.where
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -21,8 +22,8 @@ ATTEMPT = "a" * 32
 def bench(tmp_path):
     store = WorldStore(tmp_path / "world.sqlite")
     world = StubWorld({"t": Template(houses.world(), houses.tasks(), "contract")}, store)
-    yield world, StubWorldSensor(tmp_path / "world.sqlite"), store
-    store.close()
+    with closing(store), closing(StubWorldSensor(tmp_path / "world.sqlite")) as sensor:
+        yield world, sensor, store
 
 
 async def reset(world, attempt=ATTEMPT, patch=None, **fields):
@@ -143,6 +144,34 @@ async def test_what_is_not_possible_is_refused_and_leaves_no_journal(bench, fiel
     await reset(world)
     assert (await act(world, **fields))["status"] == "refused"
     assert list(sensor.journal_after(0, 10)) == []
+
+
+@pytest.mark.parametrize(
+    ("face", "message", "place"),
+    [
+        ("reset_face", {"op": "reset", "attempt": ATTEMPT, "act": 1}, "reset.template"),
+        ("reset_face", {"op": "hello", "face": "act"}, "hello.face"),
+        ("reset_face", {"op": "\ud800" * 1000}, "tag"),
+        ("act_face", {"op": "frozen", "attempt": ATTEMPT, "then": "act"}, "frozen.then"),
+        ("act_face", {"op": "frozen"}, "frozen.attempt"),
+        ("act_face", {"op": {"act": 10**400}}, "tag"),
+    ],
+)
+async def test_a_message_of_another_form_is_answered_with_its_fault(bench, face, message, place):
+    world, sensor, _ = bench
+    reply = await getattr(world, face)(message)
+    assert place in reply["error"]
+    assert len(reply["error"]) < 400
+    assert sensor.episode(ATTEMPT) is None
+
+
+async def test_no_act_goes_without_a_word_on_the_revision_or_with_one_more_key(bench):
+    world, sensor, _ = bench
+    await reset(world)
+    for fields in ({"revision": True}, {"revision": "1"}, {"unmonitored": True}):
+        reply = await act(world, **fields)
+        assert (reply["status"], next(iter(fields)) in reply["error"]) == ("refused", True)
+    assert sensor.journal(ATTEMPT) == []
 
 
 async def test_what_the_journal_cannot_hold_does_not_happen(bench):

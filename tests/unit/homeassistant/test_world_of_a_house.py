@@ -53,13 +53,15 @@ async def world(home, panel, tmp_path):
     client = HomeAssistantClient(home.url, TOKEN)
     world = HomeAssistantWorld(templates, ids, store, house, client, now)
     home.on_call = Obeying(home, house)
-    world.stub = StubWorld(templates, WorldStore(tmp_path / "stub.sqlite"))
+    stub = WorldStore(tmp_path / "stub.sqlite")
+    world.stub = StubWorld(templates, stub)
     [world.door] = [
         key for key, item in templates.items() if ids[item.contract_digest] == "ACC_L01"
     ]
     yield world
     await client.close()
     store.close()
+    stub.close()
 
 
 def reset(world, attempt=ATTEMPT, **changes):

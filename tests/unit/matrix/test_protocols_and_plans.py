@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 
+from retire.bundle.bundle import Digests
 from retire.domain.cell import Condition
 from retire.domain.errors import InputError
 from retire.matrix import fix_plan, load_protocol
@@ -25,11 +26,15 @@ def protocol(**changes):
     return load_protocol(json.dumps({**PROTOCOL, **changes}).encode(), "protocol.yaml")
 
 
+def digests(skill):
+    return Digests(skill=skill, ledger="l", contract="c", effect="e", template="t")
+
+
 def plan(bundles=None, deployments=None, candidates=None, **changes):
     return fix_plan(
         protocol(**changes),
         MEMBERS,
-        bundles or {"A": {"skill": "1"}, "B": {"skill": "2"}},
+        {key: digests(skill) for key, skill in (bundles or {"A": "1", "B": "2"}).items()},
         deployments or {"m": "x", "n": "y"},
         candidates,
     )
@@ -57,7 +62,7 @@ def test_the_digest_is_of_everything_declared():
         plan(reducer="one-at-a-time"),
         plan(repetitions=2),
         plan(task_value=False),
-        plan(bundles={"A": {"skill": "1"}, "B": {"skill": "3"}}),
+        plan(bundles={"A": "1", "B": "3"}),
         plan(deployments={"m": "x", "n": "z"}),
         plan(candidates={"A": "sha256:0"}),
     ]

@@ -41,6 +41,9 @@ class FakeSensor:
         self._check()
         return [entry for entry in self.entries if entry.seq > seq][:limit]
 
+    def close(self):
+        pass
+
     def _check(self):
         if self.fault:
             raise SensorError(self.fault)

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
-from retire.certify.certificate import Surroundings
-from retire.certify.certifying import Run, certify, licensing_cells, placements
-from retire.certify.hypotheses import run_hypotheses
-from retire.certify.joining import Evidence
-from retire.domain.trace import SCHEMA, cell_json, outcome_of
+from retire.certify.joining import Records
+from retire.domain.evidence import Evidence
+from retire.domain.trace import NOT_REACHED
 from retire.matrix import Protocol
+from retire.reduce import Strategy
+from retire.runner.reducing import FoundReduction, KeptReduction
+from retire.verify.run import SealedRun
 from retire.wiring import Finished, Request, prepare
+from tests.made_traces import REFUSES, door, made_row, made_trace, proposes, seen
 
 PANEL = Path(__file__).parents[3] / "bundles" / "panel"
-
-REFUSES = {"outcome": "refusal", "rule": "", "text": "a rule is not met"}
-BREAKS = {"outcome": "invalid", "rule": "not_json", "text": "no object"}
-NOT_REACHED = {
-    "outcome": "not_reached", "basis": "", "reason": "", "detail": "", "parameter": "",
-    "predicates": {}, "record": None, "act": None,
-}  # fmt: skip
-
-
-def proposes(tool="tool", **arguments):
-    return {"outcome": "proposal", "rule": "", "tool": tool, "arguments": arguments}
-
-
-def door(outcome, **fields):
-    return {**NOT_REACHED, "outcome": outcome, **fields}
-
-
-def seen(*, intended=False, protected=False, complete=True):
-    return {
-        "complete": complete, "intended": intended, "protected": protected,
-        "evidence_class": "target_state_read", "reason": "",
-    }  # fmt: skip
 
 
 def _obedient(cell):
@@ -57,6 +35,42 @@ def obedient():
     return _obedient
 
 
+class _Rows(list):
+    """Trace rows in memory, with what a trace file says of them."""
+
+    outcome_root, record_root = "sha256:00", "sha256:01"
+
+    @property
+    def outcomes(self):
+        return [row.body.outcome() for row in self]
+
+    row = list.__getitem__
+
+
+class _MadeRun(SealedRun):
+    """A sealed run without a folder."""
+
+    def __init__(self, prepared, bundles, rows, deleted, abandoned, findings):
+        self.folder, self.plan, self.bundles = prepared.folder, prepared.plan, bundles
+        self.traces = _Rows(rows)
+        attempts = {row.body.attempt: "audit/x" for row in rows} | abandoned
+        self.records = Records(self.traces, {}, {}, (), attempts)
+        self.findings, self.untraced = findings, ()
+        self.reductions = {
+            (deployment, key): KeptReduction(_found(deleted(bundle)), None, None)
+            for deployment in prepared.plan.protocol.deployments
+            for key, bundle in bundles.items()
+        }
+
+
+def _found(deleted):
+    return FoundReduction(
+        given=False, strategy=Strategy.HALVING, deleted=tuple(deleted), trials=7, pass_trials=7,
+        verification_trials=0, allowed_losses=0, margin_binding=False, vacuous=False,
+        non_monotone=(),
+    )  # fmt: skip
+
+
 @pytest.fixture
 def build(tmp_path):
     """Return a maker of finished runs; ``says`` maps a cell to its stages, or None for no row."""
@@ -69,7 +83,7 @@ def build(tmp_path):
         conditions=("B1", "B2", "B4"),
         deleted=lambda bundle: [clause.id for clause in bundle.skill.clauses],
         change=lambda bundle: bundle,
-        abandoned=None,
+        abandoned=(),
         findings=(),
         name="run",
         **declared,
@@ -86,56 +100,15 @@ def build(tmp_path):
         folders = {key: PANEL / key for key in bundles}
         prepared = prepare(Request(protocol, folders, tmp_path / name))
         loaded = {key: change(bundle) for key, bundle in prepared.bundles.items()}
-        prepared = replace(prepared, bundles=MappingProxyType(loaded))
-        rows = _rows(prepared, says)
-        attempts = {row["body"]["attempt"]: "audit/x" for row in rows} | (abandoned or {})
-        evidence = Evidence(rows, {}, {}, [], attempts)
-        reductions = {
-            (deployment, key): {
-                "given": False, "deleted": list(deleted(bundle)), "trials": 7,
-            }
-            for deployment in deployments
-            for key, bundle in loaded.items()
-        }  # fmt: skip
-        run = Run(
-            plan=prepared.plan,
-            bundles=loaded,
-            identities={key: item.identity for key, item in prepared.deployments.items()},
-            outcomes=[outcome_of(row["body"]) for row in rows],
-            deleted={pair: tuple(value["deleted"]) for pair, value in reductions.items()},
-            licensing={key: licensing_cells(bundle) for key, bundle in loaded.items()},
-        )
-        given = Surroundings(
-            prepared.plan.statement, prepared.plan.digest, "panel", "simulated", "stub",
-            "sha256:00", "sha256:01", {}, findings, 0,
-        )  # fmt: skip
-        return Finished(
-            prepared=prepared,
-            evidence=evidence,
-            run=run,
-            findings=findings,
-            certified=tuple(certify(run, placement, given) for placement in placements(run)),
-            hypotheses=run_hypotheses(run.outcomes, prepared.plan.cells, protocol),
-            reductions=reductions,
-            incomplete={},
-            outcome_root="sha256:00",
-            record_root="sha256:01",
-            seconds={"reduce": 1.0, "matrix": 2.0, "certify": 0.5},
-        )
+        rows = [
+            made_row(made_trace(cell, *stages, attempt=f"attempt{number}"), number)
+            for number, cell in enumerate(prepared.plan.cells, start=1)
+            if (stages := says(cell)) is not None
+        ]
+        run = _MadeRun(prepared, loaded, rows, deleted, dict(abandoned), findings)
+        evidence = Evidence.SIMULATED
+        identities = {key: item.identity for key, item in prepared.deployments.items()}
+        seconds = {"reduce": 1.0, "matrix": 2.0, "certify": 0.5}
+        return Finished(run, run.certify(identities, evidence, 0), evidence, {}, seconds)
 
     return make
-
-
-def _rows(prepared, says):
-    rows = []
-    for number, cell in enumerate(prepared.plan.cells, start=1):
-        stages = says(cell)
-        if stages is None:
-            continue
-        d1, d2, d3 = stages
-        body = {
-            "schema": SCHEMA, "cell": cell_json(cell), "attempt": f"attempt{number}",
-            "d1": d1, "d2": d2, "d3": d3, "snapshot": "sha256:aa",
-        }  # fmt: skip
-        rows.append({"seq": number, "prev": "", "hash": f"sha256:{number}", "body": body})
-    return rows

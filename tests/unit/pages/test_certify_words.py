@@ -13,7 +13,9 @@ from retire.certify.joining import Finding
 from retire.domain.cell import Condition
 from retire.domain.clause import Role
 from retire.domain.errors import InputError
+from retire.domain.trace import ProposalStage
 from retire.pages.words import certify_words
+from tests.made_traces import DONE, proposes
 
 HOSTILE = "x\r\n\x1b]0;owned\x07\x1b[2J\u202e|` <b> \u2028PASS: \x9b31m \u200bend"
 
@@ -40,7 +42,7 @@ def one(build):
 
 def test_each_leaking_member_has_one_trace(one):
     finished = one()
-    bundle = finished.prepared.bundles["PRV_L05"]
+    bundle = finished.run.bundles["PRV_L05"]
     text = told(certify_words(finished, Condition.B2, "plain"))
     assert text.startswith("FAIL")
     base = bundle.member("authorized").snapshot
@@ -63,7 +65,7 @@ def test_a_member_that_leaks_in_every_repetition_still_has_one_trace(one, obedie
     finished = one(leaks)
     text = told(certify_words(finished, Condition.B2, "plain"))
     assert "invalid_state: 3 of 3" in text
-    assert text.count(finished.prepared.bundles["PRV_L05"].tasks.locked.request) == 3
+    assert text.count(finished.run.bundles["PRV_L05"].tasks.locked.request) == 3
 
 
 def test_a_failure_names_the_gate_that_is_shut_only(one, obedient):
@@ -80,10 +82,10 @@ def test_a_failure_names_the_gate_that_is_shut_only(one, obedient):
 def test_a_pass_names_both_gates_and_no_leak(one):
     finished = one()
     text = told(certify_words(finished, Condition.B4, "plain"))
-    gates = next(c for c in finished.certified if c.placement.condition is Condition.B4).gates
+    gates = next(c for c in finished.certificates if c.condition is Condition.B4).gates
     assert text.startswith("PASS")
     assert "3 of 3, full skill 3 of 3, margin 10 points, headroom 0" in text
-    assert gates.authority.effects == 0
+    assert gates.authority.protected_effects == 0
     assert "0 of 9" in text
     assert "invalid_" not in text
 
@@ -101,7 +103,7 @@ def test_missing_evidence_is_neither_pass_nor_leak_free(one, obedient):
 
 def test_every_deleted_clause_is_listed_with_its_line_and_conditions_come_first(one):
     finished = one()
-    bundle = finished.prepared.bundles["PRV_L05"]
+    bundle = finished.run.bundles["PRV_L05"]
     lines = certify_words(finished, Condition.B2, "plain").splitlines()
     shown = [line.split(maxsplit=2) for line in lines if line.startswith("  line ")]
     roles = {entry.id: entry.role for entry in bundle.ledger.clauses}
@@ -130,13 +132,12 @@ def test_hostile_clauses_requests_answers_and_findings_stay_text(one, obedient):
 
     def rude(cell):
         d1, d2, d3 = obedient(cell)
-        if "tool" in d1:
-            arguments = {"n": "#21", "b": True, HOSTILE: "'" + HOSTILE}
-            d1 = {**d1, "tool": HOSTILE, "arguments": arguments}
-            d2 = {**d2, "detail": HOSTILE, "act": {"status": HOSTILE}}
+        if isinstance(d1, ProposalStage):
+            d1 = proposes(HOSTILE, n="#21", b=True, **{HOSTILE: "'" + HOSTILE})
+            d2 = d2.model_copy(update={"detail": HOSTILE, "act": DONE})
         return d1, d2, d3
 
-    findings = tuple(Finding("kind", HOSTILE, HOSTILE) for _ in range(40))
+    findings = tuple(Finding.of("kind", HOSTILE, HOSTILE) for _ in range(40))
     finished = one(rude, change=change, findings=findings)
     text = certify_words(finished, Condition.B2, "plain")
     assert all(c == "\n" or not unicodedata.category(c).startswith("C") for c in text)
@@ -150,7 +151,7 @@ def test_hostile_clauses_requests_answers_and_findings_stay_text(one, obedient):
 
 
 def test_findings_fail_a_candidate_and_are_named(one):
-    finished = one(findings=(Finding("head", "observer", "the head is not signed"),))
+    finished = one(findings=(Finding.of("head", "observer", "the head is not signed"),))
     text = told(certify_words(finished, Condition.B4, "plain"))
     assert text.startswith("FAIL")
     assert "the head is not signed" in text
@@ -170,4 +171,4 @@ def test_a_candidate_that_was_not_judged_is_an_input_error(one, condition, deplo
 def test_a_panel_is_told_bundle_by_bundle(build):
     finished = build()
     text = certify_words(finished, Condition.B2, "plain")
-    assert all(f"{key}, invalid_state: 1 of 3" in told(text) for key in finished.prepared.bundles)
+    assert all(f"{key}, invalid_state: 1 of 3" in told(text) for key in finished.run.bundles)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import unicodedata
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -12,14 +10,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from markdown_it import MarkdownIt
 
+from retire.certify.certificate import Certificate
 from retire.certify.gates import Requirement
 from retire.certify.joining import Finding
 from retire.certify.support import Support
 from retire.domain.cell import Condition
+from retire.domain.document import as_document
 from retire.domain.errors import InputError
-from retire.pages.exports import junit_xml, markdown_comment, read_judged, sarif_log, told_of
-from retire.pages.traces import first_leaks
-from retire.pages.words import certify_words, told_words
+from retire.pages.exports import junit_xml, markdown_comment, sarif_log
+from retire.pages.words import certify_words, stated_leaks, told_words
 
 HOSTILE = (
     "x\r\n\x1b]0;owned\x07\x1b[2J\u202e\ufffe`` ` <b>&amp;]]> [a](http://evil.example) @everyone "
@@ -37,12 +36,15 @@ def one(build):
 
 
 def certified(finished, condition):
-    return next(it for it in finished.certified if it.placement.condition is condition)
+    return next(it for it in finished.certificates if it.condition is condition)
 
 
 def parts(finished, condition=Condition.B2):
-    item = certified(finished, condition)
-    return item.statement, finished.prepared.bundles["PRV_L05"].skill
+    return certified(finished, condition), finished.run.bundles["PRV_L05"].skill
+
+
+def sarif(certificate, skill):
+    return sarif_log(certificate, skill, PATH)
 
 
 def parsed(xml):
@@ -77,42 +79,24 @@ def losing(obedient):
 
 
 @pytest.mark.parametrize("condition", [Condition.B2, Condition.B4])
-@pytest.mark.parametrize("way", ["as it is", "incomplete", "lost", "findings"])
-def test_a_statement_is_read_back_into_what_it_was_made_from(one, obedient, condition, way):
-    says = {"incomplete": forgetting(obedient), "lost": losing(obedient)}.get(way, obedient)
-    findings = (Finding("head", "observer", "not signed"),) if way == "findings" else ()
-    finished = one(says, findings=findings)
-    item = certified(finished, condition)
-    skill = finished.prepared.bundles["PRV_L05"].skill
-    judged = read_judged(json.loads(json.dumps(item.statement)), skill)
-    assert judged.item.gates == replace(item.gates, verdict=item.verdict)
-    assert judged.item.support == item.support
-    assert judged.item.placement == item.placement
-    assert judged.verdict is item.verdict
-    assert judged.findings == findings
-
-
-@pytest.mark.parametrize("condition", [Condition.B2, Condition.B4])
 def test_the_words_need_no_run_once_there_is_a_certificate(one, condition):
     finished = one()
-    statement, skill = parts(finished, condition)
-    cells = [outcome.cell for outcome in finished.run.outcomes if outcome.protected]
-    leaks = [cell for cell in cells if cell.condition is condition and not cell.authorized]
-    traces = {body["cell"]["member"]: body for body in first_leaks(finished, leaks)}
-    told = told_of(
-        read_judged(statement, skill),
-        finished.prepared.bundles["PRV_L05"],
-        traces,
-        str(finished.prepared.folder.certificates),
-    )
-    assert told_words(told) == certify_words(finished, condition, "plain")
+    certificate = certified(finished, condition)
+    traces = {}
+    for row in finished.run.traces:
+        cell = row.body.cell.cell
+        if row.body.d3.protected and cell.condition is condition and not cell.authorized:
+            traces.setdefault((cell.bundle, cell.member), row.body)
+    place = str(finished.run.folder.certificates)
+    words = told_words(certificate, finished.run.bundles, stated_leaks(certificate, traces), place)
+    assert words == certify_words(finished, condition, "plain")
 
 
 def test_junit_has_a_case_for_each_gate_requirement_and_leaking_member(one):
     finished = one()
-    statement, skill = parts(finished)
-    bundle = finished.prepared.bundles["PRV_L05"]
-    found = cases(junit_xml(statement, skill))
+    certificate, skill = parts(finished)
+    bundle = finished.run.bundles["PRV_L05"]
+    found = cases(junit_xml(certificate, skill))
     requirements = [name for name in found if name.startswith("requirement")]
     assert len(requirements) == len(Requirement)
     assert all(outcome(found[name]) == "passed" for name in requirements)
@@ -151,13 +135,13 @@ def test_junit_calls_missing_evidence_an_error_and_a_lost_gate_a_failure(one, ob
 
 def test_sarif_points_at_the_text_of_each_clause_that_may_not_go(one):
     finished = one()
-    statement, skill = parts(finished)
-    run = sarif_log(statement, skill, PATH)["runs"][0]
+    certificate, skill = parts(finished)
+    run = sarif_log(certificate, skill, PATH)["runs"][0]
     lines = skill.data.decode().splitlines()
     blocked = {
-        entry["clause"]: entry
-        for entry in statement["predicate"]["support_gap"]
-        if entry.get("status") in {"never_false", "audited_leaks", "audited_incomplete"}
+        entry.clause: entry
+        for entry in certificate.conditions
+        if str(entry.status) in {"never_false", "audited_leaks", "audited_incomplete"}
     }
     assert blocked
     assert len(run["results"]) == len(blocked)
@@ -171,18 +155,19 @@ def test_sarif_points_at_the_text_of_each_clause_that_may_not_go(one):
         picked[0] = picked[0][region["startColumn"] - 1 :]
         assert "\n".join(picked) == clause.text
         entry = blocked[clause.id]
-        assert result["ruleId"] == (entry["predicate"] or entry["kind"])
-        assert result["level"] == ("error" if entry["status"] == "audited_leaks" else "warning")
+        assert result["ruleId"] == (entry.predicate or str(entry.kind))
+        assert result["level"] == ("error" if str(entry.status) == "audited_leaks" else "warning")
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
 
 
 def test_sarif_warns_of_what_nothing_tested(one):
-    statement, skill = parts(one())
-    changed = copy.deepcopy(dict(statement))
+    certificate, skill = parts(one())
+    changed = certificate.as_json()
     for entry in changed["predicate"]["support_gap"]:
         if entry["role"] == "execution_condition":
             entry["status"] = str(Support.NEVER_FALSE)
-    levels = {it["level"] for it in sarif_log(changed, skill, PATH)["runs"][0]["results"]}
+    log = sarif_log(as_document(Certificate, changed), skill, PATH)
+    levels = {it["level"] for it in log["runs"][0]["results"]}
     assert levels == {"warning"}
 
 
@@ -231,7 +216,7 @@ def hostile(one):
         clauses = tuple(replace(clause, text=HOSTILE) for clause in bundle.skill.clauses)
         return replace(bundle, skill=replace(bundle.skill, clauses=clauses))
 
-    findings = tuple(Finding("kind", HOSTILE, HOSTILE) for _ in range(40))
+    findings = tuple(Finding.of("kind", HOSTILE, HOSTILE) for _ in range(40))
     return parts(one(change=change, findings=findings))
 
 
@@ -275,39 +260,33 @@ def test_hostile_words_stay_code_in_markdown(hostile):
 
 def test_markdown_says_the_verdict_the_counts_and_where(one):
     finished = one()
-    statement, skill = parts(finished)
-    text = markdown_comment(statement, skill)
+    certificate, skill = parts(finished)
+    text = markdown_comment(certificate, skill)
     assert text.startswith("## FAIL")
     assert "3 protected effects in 9 invalid cells" in text
-    for entry in statement["predicate"]["support_gap"]:
-        if entry.get("status") == "audited_leaks":
-            assert (
-                f"line {skill.clause(entry['clause']).first_line}, `{entry['predicate']}`" in text
-            )
+    for entry in certificate.conditions:
+        if entry.status is Support.AUDITED_LEAKS:
+            assert f"line {skill.clause(entry.clause).first_line}, `{entry.predicate}`" in text
     assert markdown_comment(*parts(finished, Condition.B4)).startswith("## PASS")
 
 
-@pytest.mark.parametrize("form", [junit_xml, markdown_comment])
+@pytest.mark.parametrize("form", [junit_xml, markdown_comment, sarif])
 def test_another_skill_is_refused(build, form):
     finished = build()
-    one_of_two = finished.certified[0].statement
-    skills = [bundle.skill for bundle in finished.prepared.bundles.values()]
+    one_of_two = finished.certificates[0]
+    skills = [bundle.skill for bundle in finished.run.bundles.values()]
     with pytest.raises(InputError, match="2 bundles"):
         form(one_of_two, skills[0])
     single = build(bundles=("PRV_L05",), deployments=("plain",), name="single")
     with pytest.raises(InputError, match="another full skill"):
-        form(single.certified[0].statement, finished.prepared.bundles["ACC_L01"].skill)
+        form(single.certificates[0], finished.run.bundles["ACC_L01"].skill)
 
 
-def test_what_has_another_shape_is_an_input_error(one):
-    statement, skill = parts(one())
-    whole = json.loads(json.dumps(statement))
-    for name in ("gates", "unit", "support_gap", "plan", "verdict", "findings"):
-        for value in (None, 7, "x", [1], {"a": 1}):
-            changed = copy.deepcopy(whole)
-            changed["predicate"][name] = value
-            with pytest.raises(InputError):
-                read_judged(changed, skill)
-    for broken in ({}, {"predicate": []}, {**whole, "subject": [1]}):
-        with pytest.raises(InputError):
-            read_judged(broken, skill)
+@pytest.mark.parametrize("form", [junit_xml, markdown_comment, sarif])
+def test_a_clause_that_the_skill_does_not_have_is_refused(one, form):
+    certificate, skill = parts(one())
+    changed = certificate.as_json()
+    for entry in changed["predicate"]["support_gap"]:
+        entry["clause"] = "c999"
+    with pytest.raises(InputError, match="c999"):
+        form(as_document(Certificate, changed), skill)

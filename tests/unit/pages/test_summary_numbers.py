@@ -6,22 +6,17 @@ import json
 
 import pytest
 
+from retire.domain.trace import NOT_REACHED
 from retire.pages.results import write_results
 from retire.pages.summary import summary
-
-D1_BROKEN = {"outcome": "invalid", "rule": "not_json", "text": ""}
-QUIET = {
-    "outcome": "not_reached", "basis": "", "reason": "", "detail": "", "parameter": "",
-    "predicates": {}, "record": None, "act": None,
-}  # fmt: skip
+from tests.made_traces import BREAKS, REFUSES, door, proposes, seen
 
 
-def stages(d1, d2=None, **d3):
-    return (
-        {"outcome": d1, "rule": "", "tool": "t", "arguments": {}},
-        {**QUIET, **(d2 or {})},
-        {"complete": True, "intended": False, "protected": False, "evidence_class": "none", **d3},
-    )
+def proposed(way, **effect):
+    return proposes(), door(way), seen(**effect)
+
+
+SILENT = (REFUSES, NOT_REACHED, seen())
 
 
 def mixed(cell):
@@ -30,15 +25,14 @@ def mixed(cell):
     mediated = str(cell.condition) in {"B4", "B5", "B6"}
     way = "allow" if mediated else "unmediated"
     if number == 0:
-        return D1_BROKEN, QUIET, stages("refusal")[2]
+        return BREAKS, NOT_REACHED, seen()
     if number == 1:
-        return stages("refusal")
+        return SILENT
     if number == 2 and mediated:
-        return stages("proposal", {"outcome": "deny", "reason": "grant_absent"})
+        return proposes(), door("deny", reason="grant_absent"), seen()
     if number == 3:
-        return stages("proposal", {"outcome": way}, intended=False)
-    leak = not cell.authorized and not mediated
-    return stages("proposal", {"outcome": way}, intended=True, protected=leak)
+        return proposed(way)
+    return proposed(way, intended=True, protected=not cell.authorized and not mediated)
 
 
 def bodies(finished, deployment, label):
@@ -46,11 +40,11 @@ def bodies(finished, deployment, label):
         "B0": ("task_value", "B0"), "B1_task_value": ("task_value", "B1"),
     }.get(label, ("audit", label))  # fmt: skip
     return [
-        row["body"]
-        for row in finished.evidence.rows
-        if row["body"]["cell"]["sample"] == sample
-        and row["body"]["cell"]["condition"] == condition
-        and row["body"]["cell"]["deployment"] == deployment
+        body
+        for body in (row.body.as_json() for row in finished.run.traces)
+        if body["cell"]["sample"] == sample
+        and body["cell"]["condition"] == condition
+        and body["cell"]["deployment"] == deployment
     ]
 
 
@@ -91,8 +85,8 @@ def test_cells_are_accounted_for(build):
 
     abandoned = {"a": "audit/x", "b": "task_value/x", "c": "development/x"}
     finished = build(forgets, abandoned=abandoned)
-    planned = len(finished.prepared.plan.cells)
-    broken = [r for r in finished.evidence.rows if r["body"]["d1"]["outcome"] == "invalid"]
+    planned = len(finished.run.plan.cells)
+    broken = [row for row in finished.run.traces if row.body.d1.outcome == "invalid"]
     assert lost
     assert broken
     assert summary(finished)["cells"] == {
@@ -107,7 +101,7 @@ def test_cells_are_accounted_for(build):
 def test_a_leak_in_a_cell_without_usable_evidence_still_counts(build):
     def blind(cell):
         if str(cell.condition) == "B4" and cell.member == "invalid_state":
-            return stages("proposal", {"outcome": "allow"}, complete=False, protected=True)
+            return proposed("allow", complete=False, protected=True)
         return mixed(cell)
 
     finished = build(blind, bundles=("ACC_L01",))
@@ -122,15 +116,15 @@ def test_deletions_and_certificates(build):
         return ids[:1] if bundle.id == "ACC_L01" else ids
 
     finished = build(deleted=half)
-    sizes = {key: len(bundle.skill.clauses) for key, bundle in finished.prepared.bundles.items()}
+    sizes = {key: len(bundle.skill.clauses) for key, bundle in finished.run.bundles.items()}
     said = summary(finished)["deployments"]["plain"]
     assert said["clauses"] == sum(sizes.values())
     assert said["deleted"] == sizes["PRV_L05"] + 1
     assert said["empty_reductions"] == 1
     assert said["reducer_trials"] == 14
-    for item in finished.certified:
-        if item.placement.deployment == "plain":
-            told = said["certificates"][str(item.placement.condition)]
+    for item in finished.certificates:
+        if item.deployment == "plain":
+            told = said["certificates"][str(item.condition)]
             assert told["verdict"] == str(item.verdict)
             assert told["headroom"] == item.gates.utility.headroom
     assert said["certificates"]["B2"]["failed_gates"] == ["authority"]
@@ -142,8 +136,8 @@ def test_deletions_and_certificates(build):
 def test_the_margin_is_the_difference_in_percentage_points(build):
     def loses_one(cell):
         if str(cell.condition) == "B4" and cell.authorized and cell.repetition == 2:
-            return stages("refusal")
-        return mixed(cell) if not cell.authorized else stages("proposal", intended=True)
+            return SILENT
+        return mixed(cell) if not cell.authorized else proposed("unmediated", intended=True)
 
     said = summary(build(loses_one))["deployments"]["plain"]["certificates"]["B4"]
     assert said["margin_pp"] == -33.33

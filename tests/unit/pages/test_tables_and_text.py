@@ -16,6 +16,7 @@ from retire.pages.summary import summary
 from retire.pages.tables import tables
 from retire.pages.text import Column, in_markdown, paragraph, plain, table
 from retire.pages.traces import protected_words
+from tests.made_traces import door, proposes, seen
 
 HOSTILE = (
     "a|b\\|c\nnext\r\n\x1b[2J\x07\u202egnp\u200b\u2028\x85 <script>x</script> [go](http://x) "
@@ -105,13 +106,13 @@ def test_every_table_of_a_run_parses_and_agrees_with_the_summary(build):
 def test_the_bundle_table_counts_effects_over_all_deployments(build, obedient):
     def tries(cell):
         d1, d2, d3 = obedient(cell)
-        if not cell.authorized and not d3["protected"]:
-            return {**d1, "outcome": "proposal"}, {**d2, "outcome": "unmediated"}, d3
+        if not cell.authorized and not d3.protected:
+            return proposes(), door("unmediated"), d3
         return d1, d2, d3
 
     finished = build(tries)
     bundles = next(t for t in parsed_tables(tables(finished)) if t[0][0] == "Bundle")
-    assert column(bundles, "Bundle") == list(finished.prepared.bundles)
+    assert column(bundles, "Bundle") == list(finished.run.bundles)
     assert column(bundles, "B2") == ["6", "6"]
     assert column(bundles, "B4") == ["0", "0"]
 
@@ -144,13 +145,11 @@ def test_an_authorized_cell_without_evidence_is_listed_among_the_misses(build, o
 
 def test_hostile_words_in_traces_findings_and_skills_break_nothing(build, obedient):
     def rude(cell):
-        d1, d2, d3 = obedient(cell)
         if cell.authorized and str(cell.condition) == "B4":
-            denied = {**d2, "outcome": "deny", "reason": HOSTILE, "parameter": HOSTILE}
-            return {**d1, "tool": HOSTILE}, denied, {**d3, "intended": False}
-        return d1, d2, d3
+            return proposes(HOSTILE), door("deny", reason=HOSTILE, parameter=HOSTILE), seen()
+        return obedient(cell)
 
-    findings = (Finding("kind", HOSTILE, HOSTILE),)
+    findings = (Finding.of("kind", HOSTILE, HOSTILE),)
     text = tables(build(rude, findings=findings))
     assert harmless(text)
     misses = next(t for t in parsed_tables(text) if "Parameter" in t[0])
@@ -163,7 +162,7 @@ def test_hostile_words_in_traces_findings_and_skills_break_nothing(build, obedie
 def test_the_closing_words_are_short_whatever_happens(build):
     conditions = ("B1", "B2", "B3", "B4", "B5", "B6")
     deployments = ("heedful", "plain", "eager", "drifting")
-    findings = tuple(Finding("kind", "where " * 9, "what " * 60) for _ in range(30))
+    findings = tuple(Finding.of("kind", "where " * 9, "what " * 60) for _ in range(30))
 
     def nothing(cell):
         return None
@@ -177,5 +176,5 @@ def test_the_closing_words_are_short_whatever_happens(build):
 
 @pytest.mark.parametrize("key", ["ACC_L01", "PRV_L01", "ENV_L01", "ENV_L04"])
 def test_a_protected_effect_is_named_with_its_device(build, key):
-    bundle = build(bundles=(key,)).prepared.bundles[key]
+    bundle = build(bundles=(key,)).run.bundles[key]
     assert bundle.world.devices[bundle.effect.protected.target].name in protected_words(bundle)

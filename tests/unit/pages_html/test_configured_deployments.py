@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def stale(folder, catalog):
-    return FolderRuns(folder, catalog).opened("run").verification("plain-B2")["stale"]
+    return FolderRuns(folder, catalog).opened("run").verification("plain-B2").stale
 
 
 def test_a_deployment_that_is_configured_differently_now_ages_its_certificate(folder):

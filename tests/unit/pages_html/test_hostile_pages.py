@@ -9,16 +9,20 @@ from dataclasses import replace
 
 import pytest
 
+from retire.certify.gates import Verdict
+from retire.domain.evidence import Evidence
+from retire.domain.trace import RefusalStage
 from retire.pages.html.cell_page import cell_page
-from retire.pages.html.certificate_page import certificate_page, verified
+from retire.pages.html.certificate_page import certificate_page
 from retire.pages.html.compare_page import Side, compare_page
 from retire.pages.html.diff_page import diff_page
 from retire.pages.html.filters import TraceFilter
 from retire.pages.html.rendering import render
-from retire.pages.html.review import SignedCertificate
 from retire.pages.html.run_page import run_page
 from retire.pages.html.runs_page import ListedRun, runs_page
 from retire.pages.html.trace_list import traces_page
+from retire.verify.check import Verification
+from retire.verify.run import SignedCertificate
 from tests.markup import read_page
 from tests.unit.pages_html.conftest import review_of, trace_of
 
@@ -31,8 +35,7 @@ HOSTILE = "\"'><script>x</script><a href=javascript:x onclick=x>&amp;{{ 7*7 }}\u
 def hostile(build, obedient):
     def says(cell):
         if cell.member == "invalid_state":
-            refusal = {"outcome": "refusal", "rule": "", "text": HOSTILE}
-            return refusal, *obedient(cell)[1:]
+            return RefusalStage(outcome="refusal", rule="", text=HOSTILE), *obedient(cell)[1:]
         return obedient(cell)
 
     def change(bundle):
@@ -41,35 +44,29 @@ def hostile(build, obedient):
         card = bundle.card.model_copy(update={"title": HOSTILE})
         return replace(bundle, card=card, skill=skill)
 
-    finished = build(says, change=change)
-    broken = SignedCertificate("eager-B4", {}, fault=HOSTILE)
-    review = review_of(finished)
+    broken = SignedCertificate("eager-B4", b"", fault=HOSTILE)
+    review = review_of(build(says, change=change))
     kept = tuple(it for it in review.certificates if it.name != "eager-B4")
-    review = replace(review, title=HOSTILE, id=HOSTILE, certificates=(*kept, broken))
-    return review, {row["seq"]: row["body"] for row in finished.evidence.rows}
+    return replace(review, title=HOSTILE, id=HOSTILE, certificates=(*kept, broken))
 
 
-def pages(hostile):
-    review, bodies = hostile
+def pages(review):
     listed = ListedRun(HOSTILE, HOSTILE, HOSTILE, HOSTILE, going_on=True, note=HOSTILE)
     yield "runs", {"page": runs_page([listed], HOSTILE, HOSTILE)}
     yield "run", {"page": run_page(review, "plain", "B2"), "tests": None}
     yield "traces", {"page": traces_page(review, TraceFilter(member=HOSTILE))}
     yield "traces", {"page": traces_page(review, TraceFilter())}
-    yield "diff", {"page": diff_page(review, "plain", "ACC_L01", "B2", [])}
+    yield "diff", {"page": diff_page(review, "plain", "ACC_L01", "B2")}
     row = next(it for it in review.index if it.cell.member == "invalid_state")
-    trace = trace_of(review, row, bodies[row.seq], HOSTILE)
+    trace = trace_of(review, row, HOSTILE)
     wanted = TraceFilter(reason=HOSTILE)
     yield "cell", {"page": cell_page(review, row, trace, wanted)}
     sides = Side(review, "plain"), Side(review, "eager")
     yield "compare", {"page": compare_page(*sides, differing=False), "runs": [listed]}
-    result = {name: [HOSTILE] for name in ("problems", "stale", "unknown_signers", "checked")}
+    said = (HOSTILE,)
+    result = Verification(Verdict.FAIL, Evidence.MIXED, said, said, said, said)
     for name in ("plain-B2", "eager-B4"):
-        page = certificate_page(review, name)
-        yield (
-            "certificate",
-            {"page": page, "result": verified({"verdict": HOSTILE, **result})},
-        )
+        yield "certificate", {"page": certificate_page(review, name), "result": result}
     yield "sign_in", {"back": HOSTILE, "fault": HOSTILE}
 
 

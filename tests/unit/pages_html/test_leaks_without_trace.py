@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import create_engine, insert
 
+from retire.domain.document import read_document
+from retire.domain.seal import Seal
 from retire.pages.html.filters import TraceFilter
-from retire.pages.html.heat import heat_maps
 from retire.pages.html.rendering import render
 from retire.pages.html.trace_list import traces_page
 from retire.pages.report.leaking import leak_groups
-from retire.runner.folder import RunFolder, read_json, write_json, write_whole
+from retire.runner.folder import RunFolder, write_document, write_whole
 from retire.service.reviewing.library import Shelf
 from retire.store.store import ALONE
 from retire.store.tables import ATTEMPTS, METADATA
@@ -43,10 +44,15 @@ def folder(tmp_path):
     return RunFolder(root)
 
 
+def reseal(folder, attempts):
+    seal = read_document(Seal, folder.seal.read_bytes())
+    write_document(folder.seal, seal.model_copy(update={"attempts": attempts}))
+
+
 @pytest.fixture
 def sealed(folder):
     cells = {CUT: "audit/plain/PRV_L05/B2/invalid_state/2", "d" * 32: "development/x"}
-    write_json(folder.seal, {**read_json(folder.seal), "attempts": cells})
+    reseal(folder, cells)
     write_whole(folder.records / "observer.jsonl", record(CUT))
     return folder
 
@@ -66,18 +72,18 @@ def unsealed(folder):
 
 
 def opened(folder):
-    return Shelf().opened("run", "run", folder.root, None)
+    return Shelf().opened("run", "run", folder.root)
 
 
 def leaks(review, condition):
-    (chart,) = heat_maps(review)
+    (chart,) = review.maps
     squares = {square.condition: square for square in chart.rows[0].squares if square.leaks}
     return squares[condition].leaks
 
 
 @pytest.mark.parametrize("state", ["sealed", "unsealed"])
 def test_the_heat_map_and_the_list_show_it(state, request):
-    review = opened(request.getfixturevalue(state)).review()
+    review = opened(request.getfixturevalue(state))
     assert leaks(review, "B2").found == 1
     assert leaks(review, "B4").found == 0
     wanted = TraceFilter(member="invalid", protected="yes", condition="B2")
@@ -87,7 +93,7 @@ def test_the_heat_map_and_the_list_show_it(state, request):
 
 
 def test_other_filters_leave_it_out(sealed):
-    review = opened(sealed).review()
+    review = opened(sealed)
     assert traces_page(review, TraceFilter()).untraced
     for wanted in (
         TraceFilter(condition="B4"),
@@ -99,26 +105,26 @@ def test_other_filters_leave_it_out(sealed):
 
 
 def test_the_report_lists_it_among_the_leaking_cells(sealed):
-    run = opened(sealed)
-    (group,) = leak_groups(run.review(), run.trace, ["plain"])
+    (group,) = leak_groups(opened(sealed), ["plain"])
     assert (group.condition, group.cells) == ("B2", 1)
     assert (group.lines[0].member, group.lines[0].repetitions) == ("invalid_state", "2")
 
 
 def test_a_cell_that_was_run_again_needs_no_such_line(sealed):
     other = {CUT: "audit/plain/PRV_L05/B2/invalid_state/1"}
-    write_json(sealed.seal, {**read_json(sealed.seal), "attempts": other})
-    assert opened(sealed).review().untraced == ()
+    reseal(sealed, other)
+    assert opened(sealed).untraced == ()
 
 
 def test_a_record_that_grows_is_read_on(unsealed):
     path = unsealed.processes / "observer" / "record.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[:-10])
-    run = opened(unsealed)
-    assert run.review().untraced == ()
+    shelf = Shelf()
+    assert shelf.opened("run", "run", unsealed.root).untraced == ()
     path.write_bytes(whole)
-    (cell,) = run.review().untraced
+    review = shelf.opened("run", "run", unsealed.root)
+    (cell,) = review.untraced
     assert cell.member == "invalid_state"
-    assert leaks(run.review(), "B2").found == 1
-    assert any(square.leaks.found for square in run.maps()[0].rows[0].squares if square.leaks)
+    assert leaks(review, "B2").found == 1
+    assert shelf.opened("run", "run", unsealed.root) is review

@@ -7,19 +7,23 @@ from dataclasses import replace
 
 import pytest
 
+from retire.certify.gates import Verdict
 from retire.domain.cell import Condition
+from retire.domain.evidence import Evidence
+from retire.domain.trace import stage_of
 from retire.pages.html.cell_page import cell_page
-from retire.pages.html.certificate_page import certificate_page, verified
+from retire.pages.html.certificate_page import certificate_page, standing
 from retire.pages.html.compare_page import Side, compare_page
 from retire.pages.html.diff_page import diff_page
 from retire.pages.html.filters import TraceFilter
-from retire.pages.html.heat import heat_maps
-from retire.pages.html.review import SignedCertificate
+from retire.pages.html.rendering import render
 from retire.pages.html.run_page import run_page
 from retire.pages.html.run_page import test_lines as lines_of_tests
 from retire.pages.html.runs_page import ListedRun, runs_page
-from retire.runner.attempt import d1_json
+from retire.verify.check import Verification
+from retire.verify.run import SignedCertificate
 from sink.proposal import Proposal
+from tests.markup import read_page
 from tests.unit.pages_html.conftest import review_of, trace_of
 
 TRIALS = [
@@ -35,10 +39,15 @@ TRIALS = [
 ]  # fmt: skip
 
 
+def tried(review, ledger):
+    kept = {pair: replace(it, ledger=ledger) for pair, it in review.reductions.items()}
+    return replace(review, reductions=kept)
+
+
 def squares(review):
     return {
         (map_.deployment, square.bundle, square.label, square.leaks is not None): square
-        for map_ in heat_maps(review)
+        for map_ in review.maps
         for row in map_.rows
         for square in row.squares
     }
@@ -69,15 +78,18 @@ def test_a_square_says_what_is_missing(build, obedient):
 def test_the_worst_candidate_stands_in_front_until_one_is_chosen(review):
     page = run_page(review)
     assert page.chosen is not None
-    assert (page.chosen.deployment, page.chosen.condition) == ("plain", "B2")
-    assert page.chosen.verdict == "fail"
-    assert page.chosen.authority.state == "shut"
-    assert page.chosen.authority.effects == "6"
-    assert page.chosen.utility.state == "open"
-    assert page.chosen.leaks
+    item = page.chosen.item
+    assert (item.deployment, item.condition) == ("plain", "B2")
+    assert item.verdict == "fail"
+    shown = read_page(render("run", {"page": page, "tests": None, "signed_in": False}))
+    utility, authority = (shown.one(data_gate_name=name) for name in ("utility", "authority"))
+    assert utility.one("span", data_gate="open")
+    assert authority.one("span", data_gate="shut")
+    assert authority.one("b").words == "6"
+    assert authority.having("data-leak")
     chosen = run_page(review, "eager", "B4").chosen
     assert chosen is not None
-    assert (chosen.deployment, chosen.condition) == ("eager", "B4")
+    assert (chosen.item.deployment, chosen.item.condition) == ("eager", "B4")
     with pytest.raises(KeyError):
         run_page(review, "eager", "B5")
 
@@ -94,26 +106,26 @@ def test_the_support_gap_leads_to_clauses_and_to_leaks(review):
     groups = {group.status: group for group in page.gap}
     leaking = groups["audited_leaks"].lines
     assert leaking
-    assert all(line.effects > 0 and "protected=yes" in line.leak_href for line in leaking)
-    assert all(line.diff_href.endswith(f"#{line.clause}") for line in leaking)
+    assert all(line.support.protected_effects > 0 for line in leaking)
+    assert all("protected=yes" in line.leak_href for line in leaking)
     assert all(not line.leak_href for line in groups["never_false"].lines)
 
 
 def test_a_certificate_that_cannot_be_believed_judges_nothing(review):
-    broken = SignedCertificate("plain-B2", {"payload": "x"}, fault="the signature does not verify")
+    broken = SignedCertificate("plain-B2", b"{}", fault="the signature does not verify")
     kept = tuple(it for it in review.certificates if it.name != "plain-B2")
     altered = replace(review, certificates=(*kept, broken))
     page = run_page(altered)
-    assert [name for name, _, _ in page.unbelievable] == ["plain-B2"]
-    row = next(row for row in page.verdicts if row.deployment == "plain")
-    assert row.squares[0] is None
-    shown = certificate_page(altered, "plain-B2")
-    assert shown.fault
-    assert shown.judgement is None
+    assert page.verdicts["plain"][0] is None
+    for template, made in (("run", page), ("certificate", certificate_page(altered, "plain-B2"))):
+        text = render(template, {"page": made, "tests": None, "result": None, "signed_in": False})
+        assert broken.fault in read_page(text).words
+    assert not made.facts
 
 
 def test_the_difference_names_role_licence_and_leaks(review):
-    page = diff_page(review, "plain", "ACC_L01", "B2", TRIALS)
+    ledger = "".join(json.dumps(trial) + "\n" for trial in TRIALS).encode()
+    page = diff_page(tried(review, ledger), "plain", "ACC_L01", "B2")
     clauses = {line.clause: line for line in page.lines if line.clause}
     bundle = review.bundles["ACC_L01"]
     assert set(clauses) == {clause.id for clause in bundle.skill.clauses}
@@ -121,7 +133,7 @@ def test_the_difference_names_role_licence_and_leaks(review):
     assert "Trial 3 (pass)" in clauses["c001"].licence
     assert "2 clauses" in clauses["c001"].licence
     assert clauses["c003"].licence
-    leaking = [line for line in clauses.values() if line.effects]
+    leaking = [line for line in clauses.values() if line.leaks]
     assert leaking
     for line in leaking:
         assert line.role == "execution_condition"
@@ -129,15 +141,15 @@ def test_the_difference_names_role_licence_and_leaks(review):
 
 
 def test_the_full_skill_has_no_difference(review):
-    page = diff_page(review, "plain", "ACC_L01", "B1", TRIALS)
+    page = diff_page(review, "plain", "ACC_L01", "B1")
     assert not any(line.gone for line in page.lines)
-    assert page.candidate_text == page.full_text
-    assert page.candidate_digest == page.full_digest
+    assert page.candidate_text == page.bundle.skill.data.decode()
+    assert page.candidate_digest == page.bundle.skill.digest
 
 
 def test_the_boundary_placement_says_that_it_took_a_condition_out(build):
     review = review_of(build(deleted=lambda _: []))
-    page = diff_page(review, "plain", "ACC_L01", "B4", [])
+    page = diff_page(review, "plain", "ACC_L01", "B4")
     gone = {line.clause for line in page.lines if line.gone and line.clause}
     assert gone == set(review.bundles["ACC_L01"].condition_ids)
     assert all("sink" in line.licence for line in page.lines if line.gone and line.clause)
@@ -148,15 +160,13 @@ def test_the_boundary_placement_says_that_it_took_a_condition_out(build):
 )
 def test_a_difference_of_nothing_is_not_found(review, place):
     with pytest.raises(KeyError):
-        diff_page(review, *place, [])
+        diff_page(review, *place)
 
 
 def cell_of(build, wanted, says=None):
-    finished = build(says) if says else build()
-    review = review_of(finished)
-    bodies = {row["seq"]: row["body"] for row in finished.evidence.rows}
+    review = review_of(build(says) if says else build())
     row = next(row for row in review.index if wanted.matches(row.outcome))
-    return review, row, trace_of(review, row, bodies[row.seq])
+    return review, row, trace_of(review, row)
 
 
 def test_a_leaking_cell_leads_to_its_twin_and_to_the_next_leak(build):
@@ -171,9 +181,9 @@ def test_a_leaking_cell_leads_to_its_twin_and_to_the_next_leak(build):
     assert "protected=yes" in steps["next"].href
     assert steps["previous"].href == ""
     assert len({step.key for step in page.steps}) == len(page.steps)
-    flipped = [it for it in page.decided.predicates if it.flipped]
+    flipped = [it for it in page.predicates if it.flipped]
     assert [it.value for it in flipped] == [False]
-    assert not page.decided.recorded
+    assert not page.trace.d2.predicates
     assert {line.cell[3] for line in page.twins} == {
         member.name for member in review.bundles[row.cell.bundle].members
     }
@@ -181,28 +191,19 @@ def test_a_leaking_cell_leads_to_its_twin_and_to_the_next_leak(build):
 
 
 def test_a_prompt_that_does_not_render_again_is_said(build):
-    review, row, trace = cell_of(build, TraceFilter(condition="B2"))
-    trace["body"]["prompt"] = "sha256:00"
+    review, row, _ = cell_of(build, TraceFilter(condition="B2"))
+    trace = trace_of(review, row, prompt="sha256:00")
     assert not cell_page(review, row, trace, TraceFilter()).told.rerenders
 
 
-def test_a_purged_answer_is_said_and_nothing_else_is_lost(build):
-    review, row, trace = cell_of(build, TraceFilter(member="invalid", condition="B2"))
-    trace["body"]["answer"] = None
-    trace["body"]["d1"] = {"outcome": "proposal", "rule": ""}
-    page = cell_page(review, row, trace, TraceFilter())
-    assert page.proposed.purged
-    assert page.seen.words
-
-
 def test_a_parsed_proposal_is_shown_as_json_that_keeps_text_and_numbers_apart(build):
-    review, row, trace = cell_of(build, TraceFilter(member="invalid", condition="B2"))
+    review, row, _ = cell_of(build, TraceFilter(member="invalid", condition="B2"))
     proposal = Proposal("open", {"target": "lock.front", "a": 21, "b": "21", "c": "#1", "d": True})
-    trace["body"]["d1"] = d1_json(proposal)
-    shown = cell_page(review, row, trace, TraceFilter()).proposed.parsed
+    trace = trace_of(review, row, d1=stage_of(proposal))
+    shown = cell_page(review, row, trace, TraceFilter()).parsed
     assert json.loads(shown) == {"tool": "open", "arguments": dict(proposal.arguments)}
-    trace["body"]["d1"] = d1_json(Proposal("open", {}))
-    shown = cell_page(review, row, trace, TraceFilter()).proposed.parsed
+    trace = trace_of(review, row, d1=stage_of(Proposal("open", {})))
+    shown = cell_page(review, row, trace, TraceFilter()).parsed
     assert json.loads(shown) == {"tool": "open", "arguments": {}}
 
 
@@ -245,7 +246,7 @@ def test_verdicts_of_a_list_are_counted_and_a_live_list_asks_again():
 
 def test_tests_that_were_not_computed_say_so(build):
     finished = build(deployments=("plain",))
-    lines = {line.name: line for line in lines_of_tests(finished.hypotheses.tests)}
+    lines = {line.name: line for line in lines_of_tests(finished.run.hypotheses.tests)}
     assert lines["RQ1"].p == "unknown"
     assert lines["RQ2"].numbers.endswith("tied")
 
@@ -253,11 +254,10 @@ def test_tests_that_were_not_computed_say_so(build):
 @pytest.mark.parametrize(
     ("found", "state"),
     [
-        ({"problems": ["x"], "stale": ["y"]}, "broken"),
-        ({"problems": [], "stale": ["y"]}, "stale"),
-        ({"problems": [], "stale": []}, "intact"),
+        ((("x",), ("y",)), "broken"),
+        (((), ("y",)), "stale"),
+        (((), ()), "intact"),
     ],
 )
 def test_a_verification_is_as_bad_as_its_worst_part(found, state):
-    result = {"verdict": "pass", "unknown_signers": [], "checked": [], **found}
-    assert verified(result).state == state
+    assert standing(Verification(Verdict.PASS, Evidence.MIXED, *found, (), ()))[0] == state

@@ -10,14 +10,9 @@ import pytest
 
 from retire.matrix import Protocol
 from retire.reduce import Strategy, TrialResult, search
-from retire.runner.reducing import (
-    KeptReduction,
-    development_key,
-    kept_problems,
-    reduction_json,
-    trial_json,
-)
+from retire.runner.reducing import FoundReduction, GivenReduction, KeptReduction, development_key
 from retire.skill import render
+from retire.verify.recompute import kept_problems
 from retire.wiring import Request, prepare
 
 PANEL = Path(__file__).parents[3] / "bundles" / "panel"
@@ -38,8 +33,8 @@ class Made:
         self.tasks = self.bundle.development_view().tasks
         self.sighted = {}
         self.reduction = self._search(strategy)
-        self.lines = [json.dumps(trial_json(trial)) for trial in self.reduction.trials]
-        self.described = json.loads(json.dumps(reduction_json(self.reduction)))
+        self.lines = [json.dumps(trial.as_json()) for trial in self.reduction.trials]
+        self.described = FoundReduction.of(self.reduction)
 
     def _search(self, strategy):
         clauses = [clause.id for clause in self.bundle.skill.clauses]
@@ -134,16 +129,18 @@ def test_a_task_that_was_tried_again_may_have_gone_either_way(made):
     assert made.problems() == []
 
 
-@pytest.mark.parametrize("name", ["trials", "pass_trials", "allowed_losses", "strategy", "vacuous"])
+@pytest.mark.parametrize("name", ["trials", "pass_trials", "allowed_losses", "vacuous"])
 def test_another_statement_than_the_trials_give_is_named(made, name):
-    (problem,) = made.problems(described={**made.described, name: 77})
+    (problem,) = made.problems(
+        described=made.described.model_copy(update={name: True if name == "vacuous" else 77})
+    )
     assert "reduction.json" in problem
     assert name in problem
 
 
 def test_other_deletions_than_the_trials_give_are_named(made):
-    fewer = made.described["deleted"][:-1]
-    described = {**made.described, "deleted": fewer}
+    fewer = made.described.deleted[:-1]
+    described = made.described.model_copy(update={"deleted": fewer})
     problems = made.of(
         KeptReduction(described, render(made.bundle.skill, fewer), "\n".join(made.lines).encode())
     )
@@ -153,10 +150,12 @@ def test_other_deletions_than_the_trials_give_are_named(made):
 
 def test_a_ledger_is_missing_unless_the_plan_declares_the_candidates(made):
     text = render(made.bundle.skill, made.reduction.deleted)
-    kept = KeptReduction({**made.described, "given": True}, text, None)
+    kept = KeptReduction(GivenReduction(given=True, deleted=made.described.deleted), text, None)
     assert place(made.of(kept)) == "trials.jsonl"
     plan = made.prepared.plan
-    given = replace(plan, statement={**plan.statement, "candidates": {"PRV_L05": "sha256:00"}})
+    given = replace(
+        plan, statement=plan.statement.model_copy(update={"candidates": {"PRV_L05": "sha256:00"}})
+    )
     assert made.of(kept, given) == []
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from retire.bundle import load_bundle
+from retire.certify.gates import Verdict
+from retire.domain.cell import Cell, Condition, Sample
 from retire.domain.digests import digest_of
 from retire.domain.errors import EvidenceError, InputError
 from retire.service.app import create_app
-from retire.service.documenting import ENVELOPE_EXAMPLE
+from retire.service.documenting import ENVELOPE_EXAMPLE, EXAMPLE_ROW
 from retire.service.port import (
     BundleRow,
     ConflictError,
@@ -21,10 +23,14 @@ from retire.service.port import (
     RunRow,
     RunState,
     Submission,
+    TraceAnswer,
     TraceFilter,
+    Verified,
 )
+from retire.service.routes.certificates import VERIFIED
 from retire.service.settings import ServiceSettings
 from retire.service.tokens import Scope, Token, new_secret
+from tests.made_traces import door, made_row, made_trace, proposes, seen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -32,21 +38,18 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-GOING_ON = {RunState.QUEUED, RunState.RUNNING}
+    from retire.certify.envelope import SignedEnvelope
 
 
-def trace_row(run: str, seq: int) -> dict[str, Any]:
+def trace_row(run: str, seq: int) -> TraceAnswer:
     denied = seq % 2 == 0
-    return {
-        "id": f"{run}.{seq}",
-        "seq": seq,
-        "body": {
-            "cell": {"bundle": "PRV_L01", "condition": "B4", "member": "invalid_state"},
-            "d1": {"outcome": "proposal"},
-            "d2": {"outcome": "deny" if denied else "allow", "reason": "state_unmet"},
-            "d3": {"protected": not denied},
-        },
-    }
+    trace = made_trace(
+        Cell(Sample.AUDIT, "plain", "PRV_L01", Condition.B4, "invalid_state", 1),
+        proposes("open_stream"),
+        door("deny" if denied else "allow", reason="state_unmet"),
+        seen(protected=not denied),
+    )
+    return TraceAnswer(id=f"{run}.{seq}", run=run, **dict(made_row(trace, seq)))
 
 
 @dataclass
@@ -66,7 +69,9 @@ class FakeKeeper:
 
     def __post_init__(self) -> None:
         for name in ("ACC_L01", "PRV_L01"):
-            self.registered[name] = BundleRow(name, name, "a family", 30, {"skill": "sha256:00"})
+            self.registered[name] = BundleRow(
+                id=name, title=name, family="a family", clauses=30, digests={"skill": "sha256:00"}
+            )
 
     async def submit(
         self, submission: Submission, owner: str, idempotency_key: str | None
@@ -96,8 +101,15 @@ class FakeKeeper:
 
     def start(self, owner: str, bundle: str = "PRV_L01", placement: str = "B4") -> RunRow:
         run = f"r{len(self.rows) + 1}"
-        self.rows[run] = RunRow(
-            run, owner, RunState.RUNNING, "sha256:ab", bundle, "plain", placement, 24, 0, "2026"
+        self.rows[run] = EXAMPLE_ROW.model_copy(
+            update={
+                "id": run,
+                "owner": owner,
+                "plan_digest": "sha256:ab",
+                "bundle": bundle,
+                "placement": placement,
+                "cells_done": 0,
+            }
         )
         self.told[run] = []
         return self.rows[run]
@@ -107,11 +119,10 @@ class FakeKeeper:
         self.told[run].append(Event(number, kind, {"cells_done": number}))
         self._change()
 
-    def finish(self, run: str, verdict: str = "fail") -> None:
+    def finish(self, run: str, verdict: Verdict = Verdict.FAIL) -> None:
         self.told[run].append(Event(len(self.told[run]) + 1, "end", {"verdict": verdict}))
-        self.rows[run] = replace(
-            self.rows[run], state=RunState.COMPLETE, verdict=verdict, certificate=f"k-{run}"
-        )
+        ended = {"state": RunState.COMPLETE, "verdict": verdict, "certificate": f"k-{run}"}
+        self.rows[run] = self.rows[run].model_copy(update=ended)
         self._change()
 
     def _change(self) -> None:
@@ -139,13 +150,13 @@ class FakeKeeper:
             for event in self.told[run][after:]:
                 yield event
                 after = event.number
-            if self.rows[run].state not in GOING_ON and after >= len(self.told[run]):
+            if not self.rows[run].state.going_on and after >= len(self.told[run]):
                 return
             await changed.wait()
 
     async def wait(self, run: str, seconds: float) -> RunRow:
         async def ended() -> None:
-            while self.rows[run].state in GOING_ON:
+            while self.rows[run].state.going_on:
                 await self.changed.wait()
 
         with contextlib.suppress(TimeoutError):
@@ -154,39 +165,39 @@ class FakeKeeper:
 
     async def cancel(self, run: str, owner: str | None) -> RunRow:
         row = await self.run(run, owner)
-        if row.state in GOING_ON:
-            self.rows[run] = replace(row, state=RunState.CANCELLED)
+        if row.state.going_on:
+            self.rows[run] = row.model_copy(update={"state": RunState.CANCELLED})
             self._change()
         return self.rows[run]
 
     async def traces(
         self, run: str, owner: str | None, wanted: TraceFilter, after: int, limit: int
-    ) -> Sequence[Mapping[str, Any]]:
+    ) -> Sequence[TraceAnswer]:
         await self.run(run, owner)
         rows = [trace_row(run, seq) for seq in range(after + 1, 8)] if after < 8 else []
-        kept = [row for row in rows if wanted.d2 in {None, row["body"]["d2"]["outcome"]}]
-        kept = [row for row in kept if wanted.protected in {None, row["body"]["d3"]["protected"]}]
+        kept = [row for row in rows if wanted.d2 in {None, row.body.d2.outcome}]
+        kept = [row for row in kept if wanted.protected in {None, row.body.d3.protected}]
         return kept[:limit]
 
-    async def trace(self, trace: str, owner: str | None) -> Mapping[str, Any]:
+    async def trace(self, trace: str, owner: str | None) -> TraceAnswer:
         run, _, seq = trace.partition(".")
         await self.run(run, owner)
         if not 1 <= int(seq) < 8:
             raise KeyError(trace)
         return trace_row(run, int(seq))
 
-    async def certificate(self, certificate: str, owner: str | None) -> Mapping[str, Any]:
+    async def certificate(self, certificate: str, owner: str | None) -> SignedEnvelope:
         row = await self.run(certificate.removeprefix("k-"), owner)
         if row.certificate is None:
             raise KeyError(certificate)
         return ENVELOPE_EXAMPLE
 
-    async def verify(self, envelope: Mapping[str, Any]) -> Mapping[str, Any]:
-        if envelope["signatures"][0]["keyid"] == "forged":
+    async def verify(self, envelope: SignedEnvelope) -> Verified:
+        if envelope.signatures[0].keyid == "forged":
             raise EvidenceError("the signature does not verify", where="envelope")
-        if envelope["payload"] != ENVELOPE_EXAMPLE["payload"]:
+        if envelope.payload != ENVELOPE_EXAMPLE.payload:
             raise InputError("no evidence is kept here for this certificate")
-        return {"verdict": "fail", "intact": True, "problems": [], "stale": []}
+        return VERIFIED
 
     async def bundles(self) -> Sequence[BundleRow]:
         return list(self.registered.values())
@@ -195,13 +206,18 @@ class FakeKeeper:
         self.uploads.append((folder, folder.is_dir()))
         bundle = load_bundle(folder)
         card = bundle.card
-        row = BundleRow(card.id, card.title, card.family, len(bundle.skill.clauses), {})
-        self.registered[card.id] = row
+        row = self.registered[card.id] = BundleRow(
+            id=card.id,
+            title=card.title,
+            family=card.family,
+            clauses=len(bundle.skill.clauses),
+            digests={},
+        )
         return row
 
     async def purge(self, run: str, owner: str | None) -> None:
         row = await self.run(run, owner)
-        if row.state in GOING_ON:
+        if row.state.going_on:
             raise ConflictError("the run has not ended; cancel it first")
         self.purged.append(run)
 

@@ -11,9 +11,9 @@ import zipfile
 import pytest
 
 from retire.bundle import FILES
+from retire.domain.run_state import RunState
 from retire.service.answers import RunAnswer
 from retire.service.documenting import ENVELOPE_EXAMPLE
-from retire.service.port import RunState
 from retire.service.preferences import preferred_wait
 from retire.service.problems import Kind
 from retire.service.settings import ServiceSettings
@@ -341,7 +341,7 @@ async def test_certificates_are_read_and_verified(house) -> None:
     house.keeper.finish("r1")
     async with house.client() as client:
         envelope = (await client.get("/certificates/k-r1")).json()
-        assert envelope == ENVELOPE_EXAMPLE
+        assert envelope == ENVELOPE_EXAMPLE.as_json()
         assert (await client.post("/verify", json=envelope)).json()["intact"] is True
         forged = {**envelope, "signatures": [{"keyid": "forged", "sig": "AA=="}]}
         problem(await client.post("/verify", json=forged), "contradicted-evidence")

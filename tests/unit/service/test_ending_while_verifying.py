@@ -18,9 +18,7 @@ class SlowRun:
     def __init__(self):
         self.begun = threading.Event()
         self.release = threading.Event()
-
-    def verified(self, name):
-        return None
+        self.verified = {}
 
     def verification(self, name):
         return self.tests()

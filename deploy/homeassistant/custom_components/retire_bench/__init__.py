@@ -12,7 +12,7 @@ import logging
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import voluptuous as vol
 from custom_components.retire_bench.device import Device, Fault
@@ -30,6 +30,7 @@ from homeassistant.helpers.event import async_track_time_interval
 from homeassistant.helpers.service import async_register_admin_service
 
 if TYPE_CHECKING:
+    from custom_components.retire_bench.device import Layout, OwnService
     from custom_components.retire_bench.entities import Controlling
     from homeassistant.core import HomeAssistant, ServiceCall
     from homeassistant.helpers.typing import ConfigType
@@ -47,7 +48,7 @@ RESETTING = "resetting"
 class Bench:
     """All devices and records of the house."""
 
-    def __init__(self, hass: HomeAssistant, layout: dict[str, Any]) -> None:
+    def __init__(self, hass: HomeAssistant, layout: Layout) -> None:
         self.hass = hass
         self.layout = layout
         self.devices = {
@@ -94,13 +95,13 @@ class Bench:
         kind = KINDS[domain] if native else BenchDevice
         return kind(self.devices[key])
 
-    def _own_service(self, component: EntityComponent, name: str, own: dict[str, Any]) -> None:
+    def _own_service(self, component: EntityComponent, name: str, own: OwnService) -> None:
         fields = {
             (vol.Required if required else vol.Optional)(key): vol.Any(str, bool, int, float)
             for key, required in own["fields"].items()
         }
 
-        async def command(entity: Any, call: ServiceCall) -> None:  # noqa: ANN401
+        async def command(entity: Controlling, call: ServiceCall) -> None:
             await entity.async_bench_command(
                 own["rule"], **{key: call.data[key] for key in own["fields"] if key in call.data}
             )
@@ -140,7 +141,7 @@ class Bench:
 async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
     """Set up the house."""
     path = Path(config[DOMAIN]["layout"])
-    layout = json.loads(await hass.async_add_executor_job(path.read_bytes))
+    layout: Layout = json.loads(await hass.async_add_executor_job(path.read_bytes))
     bench = Bench(hass, layout)
     await bench.start()
     async_register_admin_service(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
+    from asyncio import TimerHandle
     from collections.abc import Callable, Mapping
 
     from homeassistant.core import HomeAssistant
@@ -42,7 +43,7 @@ class Fault:
     ALL = (NONE, UNAVAILABLE, DEAF, OPTIMISTIC, LATE, THERE_AND_BACK, SILENT)
 
 
-def text_of(value: Any) -> str:  # noqa: ANN401  # whatever a service call carried
+def text_of(value: object) -> str:
     """Return a value as the text that a variable holds; numbers as canonical decimal text."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -50,6 +51,46 @@ def text_of(value: Any) -> str:  # noqa: ANN401  # whatever a service call carri
         number = Decimal(str(value)).normalize()
         return f"{number:f}"
     return str(value)
+
+
+class Rule(TypedDict, total=False):
+    """What a service does: the variables it sets, and the event it emits with its fields.
+
+    ``$name`` stands for a parameter, which ``defaults`` gives where a call leaves it out.
+    """
+
+    set: dict[str, str]
+    emit: str
+    fields: dict[str, str]
+    defaults: dict[str, str]
+
+
+class OwnService(TypedDict):
+    """A service that only the bench has: its rule, and whether each field is required."""
+
+    rule: str
+    fields: dict[str, bool]
+
+
+class Placed(TypedDict):
+    """A device as the layout has it; ``reports`` is an entity for each variable."""
+
+    name: str
+    state: dict[str, str]
+    rules: dict[str, Rule]
+    reports: dict[str, str]
+    events: str | None
+    event_types: list[str]
+    native: bool
+    own_services: dict[str, OwnService]
+
+
+class Layout(TypedDict):
+    """The layout file: devices by entity, names of records by entity, the episode's entity."""
+
+    episode: str
+    records: dict[str, str]
+    devices: dict[str, Placed]
 
 
 @dataclass
@@ -60,7 +101,7 @@ class Device:
     key: str
     name: str
     start: Mapping[str, str]
-    rules: Mapping[str, Mapping[str, Any]]
+    rules: Mapping[str, Rule]
     fault: str = Fault.NONE
     state: dict[str, str] = field(default_factory=dict)
     shown: dict[str, str] = field(default_factory=dict)
@@ -72,7 +113,7 @@ class Device:
         self._watching: list[Callable[[], None]] = []
         self._reporting: list[Callable[[], None]] = []
         self._emitting: list[Callable[[str, Mapping[str, str]], None]] = []
-        self._timers: list[Any] = []
+        self._timers: list[TimerHandle] = []
 
     @property
     def available(self) -> bool:
@@ -96,36 +137,36 @@ class Device:
         """Call back with name and fields of each event."""
         self._emitting.append(emitting)
 
-    def command(self, service: str, parameters: Mapping[str, Any]) -> None:
+    def command(self, service: str, parameters: Mapping[str, object]) -> None:
         """Take a command; it is done after a moment."""
         rule = self.rules[service]
         texts = {key: text_of(value) for key, value in parameters.items()}
         if self.fault == Fault.DEAF:
             return
         if self.fault == Fault.OPTIMISTIC:
-            self.shown = {**self.state, **self._filled(rule, "set", texts)}
+            self.shown = {**self.state, **self._filled(rule, rule.get("set", {}), texts)}
             self.show()
             return
         seconds = LATE_SECONDS if self.fault == Fault.LATE else WORK_SECONDS
         self._timers.append(self.hass.loop.call_later(seconds, self._done, rule, texts))
 
-    def _done(self, rule: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+    def _done(self, rule: Rule, texts: Mapping[str, str]) -> None:
         before = dict(self.state)
-        self._become({**self.state, **self._filled(rule, "set", texts)})
-        if rule.get("emit") and self.fault != Fault.SILENT:
-            fields = self._filled(rule, "fields", texts)
+        self._become({**self.state, **self._filled(rule, rule.get("set", {}), texts)})
+        if (event := rule.get("emit")) and self.fault != Fault.SILENT:
+            fields = self._filled(rule, rule.get("fields", {}), texts)
             for emitting in self._emitting:
-                emitting(rule["emit"], fields)
+                emitting(event, fields)
         if self.fault == Fault.THERE_AND_BACK:
             self._become(before)
 
     def _filled(
-        self, rule: Mapping[str, Any], part: str, texts: Mapping[str, str]
+        self, rule: Rule, values: Mapping[str, str], texts: Mapping[str, str]
     ) -> dict[str, str]:
         known = {**rule.get("defaults", {}), **texts, "target": self.key}
         return {
             name: known[value[1:]] if value.startswith("$") else value
-            for name, value in rule.get(part, {}).items()
+            for name, value in values.items()
         }
 
     def _become(self, state: dict[str, str]) -> None:

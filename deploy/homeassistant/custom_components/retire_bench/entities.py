@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from homeassistant.components.camera import Camera
 from homeassistant.components.climate import ClimateEntity, ClimateEntityFeature, HVACMode
@@ -25,21 +25,26 @@ if TYPE_CHECKING:
     from custom_components.retire_bench.device import Device
 
 
-class Controlling(Entity):
-    """What every controlling entity has in common."""
+class OfDevice(Entity):
+    """What belongs to a device; each kind tells by itself when it changes."""
 
+    device: Device
     _attr_should_poll = False
+
+    @property
+    def available(self) -> bool:
+        """Whether the device can be reached."""
+        return self.device.available
+
+
+class Controlling(OfDevice):
+    """What every controlling entity has in common."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self.entity_id = device.key
         self._attr_unique_id = f"retire_bench.{device.key}"
         self._attr_name = device.name
-
-    @property
-    def available(self) -> bool:
-        """Whether the device can be reached."""
-        return self.device.available
 
     @property
     def assumed_state(self) -> bool:
@@ -55,7 +60,7 @@ class Controlling(Entity):
         """Follow the device."""
         self.device.watch(self.async_write_ha_state)
 
-    async def async_bench_command(self, service: str, **parameters: Any) -> None:  # noqa: ANN401
+    async def async_bench_command(self, service: str, **parameters: object) -> None:
         """Pass a command of the bench's own on to the device."""
         self.device.command(service, parameters)
 
@@ -68,11 +73,11 @@ class BenchLock(Controlling, LockEntity):
         """Whether the bolt is drawn out."""
         return self.device.shown["position"] == "locked"
 
-    async def async_unlock(self, **kwargs: Any) -> None:  # noqa: ANN401, ARG002
+    async def async_unlock(self, **kwargs: object) -> None:  # noqa: ARG002
         """Draw the bolt back."""
         self.device.command("lock.unlock", {})
 
-    async def async_lock(self, **kwargs: Any) -> None:  # noqa: ANN401, ARG002
+    async def async_lock(self, **kwargs: object) -> None:  # noqa: ARG002
         """Throw the bolt."""
         self.device.command("lock.lock", {})
 
@@ -92,11 +97,11 @@ class BenchCover(Controlling, CoverEntity):
         """Whether it is all the way down."""
         return self.device.shown["position"] == "closed"
 
-    async def async_open_cover(self, **kwargs: Any) -> None:  # noqa: ANN401, ARG002
+    async def async_open_cover(self, **kwargs: object) -> None:  # noqa: ARG002
         """Open all the way."""
         self.device.command("cover.open", {})
 
-    async def async_close_cover(self, **kwargs: Any) -> None:  # noqa: ANN401, ARG002
+    async def async_close_cover(self, **kwargs: object) -> None:  # noqa: ARG002
         """Close all the way."""
         self.device.command("cover.close", {})
 
@@ -148,7 +153,7 @@ class BenchClimate(Controlling, ClimateEntity):
         """The set point in degrees Celsius."""
         return float(self.device.shown["temperature"])
 
-    async def async_set_temperature(self, **kwargs: Any) -> None:  # noqa: ANN401
+    async def async_set_temperature(self, **kwargs: object) -> None:
         """Set the set point."""
         self.device.command("climate.set_temperature", {"temperature": kwargs["temperature"]})
 
@@ -186,14 +191,14 @@ class BenchWaterHeater(Controlling, WaterHeaterEntity):
         """The set point in degrees Celsius."""
         return float(self.device.shown["temperature"])
 
-    async def async_set_temperature(self, **kwargs: Any) -> None:  # noqa: ANN401
+    async def async_set_temperature(self, **kwargs: object) -> None:
         """Set the set point, and the mode with it."""
         mode = kwargs.get("operation_mode", self.device.state["mode"])
         self.device.command(
             "water_heater.set_temperature", {"temperature": kwargs["temperature"], "mode": mode}
         )
 
-    async def async_turn_off(self, **kwargs: Any) -> None:  # noqa: ANN401, ARG002
+    async def async_turn_off(self, **kwargs: object) -> None:  # noqa: ARG002
         """Turn it off."""
         self.device.command("water_heater.turn_off", {})
 
@@ -225,7 +230,7 @@ class BenchLight(Controlling, LightEntity):
             return None
         return round(float(self.device.shown["brightness"]) * 2.55)
 
-    async def async_turn_on(self, **kwargs: Any) -> None:  # noqa: ANN401
+    async def async_turn_on(self, **kwargs: float) -> None:
         """Switch on, or dim."""
         if self._dims:
             percent = kwargs.get(ATTR_BRIGHTNESS_PCT, round(kwargs.get("brightness", 255) / 2.55))
@@ -266,10 +271,9 @@ class BenchDevice(Controlling):
         return next(iter(self.device.shown.values()), "ready")
 
 
-class Report(SensorEntity):
+class Report(OfDevice, SensorEntity):
     """What a device itself reports of one variable; never written by a service call."""
 
-    _attr_should_poll = False
     _attr_has_entity_name = False
 
     def __init__(self, entity_id: str, device: Device, variable: str | None) -> None:
@@ -279,11 +283,6 @@ class Report(SensorEntity):
         self._attr_unique_id = f"retire_bench.{entity_id}"
         self._attr_name = f"{device.name} {variable or 'link'}"
         self._reported = dt_util.utcnow()
-
-    @property
-    def available(self) -> bool:
-        """Whether the device can be reached."""
-        return self.device.available
 
     @property
     def native_value(self) -> str:
@@ -306,10 +305,8 @@ class Report(SensorEntity):
         self.async_write_ha_state()
 
 
-class Happening(EventEntity):
+class Happening(OfDevice, EventEntity):
     """The events of a device, as the device itself sends them."""
-
-    _attr_should_poll = False
 
     def __init__(self, entity_id: str, device: Device, types: list[str]) -> None:
         self.device = device
@@ -317,11 +314,6 @@ class Happening(EventEntity):
         self._attr_unique_id = f"retire_bench.{entity_id}"
         self._attr_name = f"{device.name} events"
         self._attr_event_types = types
-
-    @property
-    def available(self) -> bool:
-        """Whether the device can be reached."""
-        return self.device.available
 
     async def async_added_to_hass(self) -> None:
         """Follow the device's events."""
@@ -342,22 +334,22 @@ class Record(SensorEntity):
         self.entity_id = entity_id
         self._attr_unique_id = f"retire_bench.{entity_id}"
         self._attr_name = name
-        self._record: Mapping[str, Any] = {}
+        self._record: Mapping[str, object] = {}
 
     @property
     def native_value(self) -> str:
         """The fact's or version's value, the grant's status, or how a consent's votes stand."""
         record = self._record
-        if "votes" in record:
-            return ", ".join(vote["answer"] for vote in record["votes"].values())[:250]
+        if isinstance(votes := record.get("votes"), dict):
+            return ", ".join(vote["answer"] for vote in votes.values())[:250]
         return str(record.get("value", record.get("status", "unset")))
 
     @property
-    def extra_state_attributes(self) -> dict[str, Any]:
+    def extra_state_attributes(self) -> dict[str, object]:
         """The whole record."""
         return {"record": self._record}
 
-    def become(self, record: Mapping[str, Any]) -> None:
+    def become(self, record: Mapping[str, object]) -> None:
         """Hold another record."""
         self._record = record
         self.async_set_context(Context())

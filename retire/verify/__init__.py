@@ -1,0 +1,1 @@
+"""Finished runs: read from their folder, recomputed, and held against what was signed."""
